@@ -1,0 +1,154 @@
+#pragma once
+
+#include "agents/policy.hpp"
+#include "base/json.hpp"
+#include "storage/event_log.hpp"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+// What clients ask of a workspace, and what it answers. Plain values: the functional core
+// (actors/workspace_core.hpp) decides on them without knowing of actors.
+namespace tidemark {
+
+/// What becomes of a running turn when the server dies under it.
+enum class restart_rule { interrupt, retry };
+
+/// Enqueue a turn. Answered once `turn.queued` is durable.
+struct submit_turn {
+  std::string prompt;
+  std::string source;                          ///< the client's own key; `source_chat_key` of the v1 API
+  std::string idempotency_key;                 ///< empty: none
+  std::string body_hash;                       ///< of the request, to tell a retry from a reuse of the key
+  std::map<std::string, std::string> environment; ///< secrets of this turn: never stored or shown
+  std::string model;
+  restart_rule on_restart = restart_rule::interrupt;
+  std::optional<std::chrono::seconds> timeout;
+  json metadata = json::object();
+  /// The result is held for its client: delivered by the stream, else pending (v1 API).
+  bool holds_result = false;
+};
+
+struct submit_reply {
+  std::string turn;
+  offset at;
+  position global;
+  stream_info stream;
+  std::size_t place = 0;  ///< turns ahead of it, the running one included; 0: starts at once
+  bool repeated = false;  ///< the idempotency key was known: this is the earlier turn
+};
+
+/// Cancel exactly this turn, queued or running.
+struct cancel_turn {
+  std::string turn;
+  std::string by;
+};
+/// Cancel what runs now; never the turn after it.
+struct cancel_current {
+  std::string by;
+};
+struct cancel_reply {
+  bool cancelled = false;   ///< false: nothing to cancel, or already over
+  bool found = false;       ///< the turn is known and unfinished
+};
+
+/// Ask the agent in-band to stop the running turn; escalates after a grace time.
+struct interrupt_turn {
+  std::string turn;
+  std::string by;
+};
+
+/// Forget the agent's conversation; the next turn starts a fresh one.
+struct reset_session {
+  std::string by;
+};
+struct reset_reply {
+  std::optional<std::string> old_session;
+};
+
+struct describe_workspace {};
+struct workspace_info {
+  std::string id;
+  std::string path;
+  timestamp created;
+  timestamp updated;
+  std::optional<std::string> session;
+  bool busy = false;
+  std::optional<std::vector<std::string>> tools;
+  json metadata = json::object();
+  stream_info stream;
+};
+
+struct get_queue {};
+struct queued_task {
+  std::string turn;
+  std::string source;
+  std::string preview;
+  timestamp enqueued;
+  std::optional<timestamp> started;
+  bool cancelling = false;
+};
+struct queue_reply {
+  std::optional<queued_task> current;
+  std::vector<queued_task> waiting;
+};
+
+/// The client of a `holds_result` turn has received all of it.
+struct client_received {
+  std::string turn;
+};
+/// The client of a `holds_result` turn is gone: a queued turn is dropped, a running one goes on and
+/// its result becomes pending.
+struct client_left {
+  std::string turn;
+};
+
+struct get_pending {};
+struct pending_result {
+  std::string id;
+  std::string turn;
+  std::string source;
+  std::string text;
+  timestamp created;
+  timestamp expires;
+  bool is_error = false;
+  std::string error_code;
+};
+struct pending_reply {
+  std::vector<pending_result> results;
+};
+/// Remove results that their client has: `via` is `poll` or `ack`.
+struct settle_pending {
+  std::vector<std::string> ids;
+  std::string via;
+};
+
+struct done {}; ///< the answer of commands that only succeed or fail
+
+using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn, reset_session,
+                             describe_workspace, get_queue, client_received, client_left, get_pending,
+                             settle_pending>;
+using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info, queue_reply,
+                            pending_reply>;
+
+using command_ptr = std::shared_ptr<const command>;
+using reply_ptr = std::shared_ptr<const expected<answer>>;
+
+/// One line of the workspace list; kept by the directory, also for workspaces that are not active.
+struct workspace_summary {
+  std::string id;
+  timestamp created;
+  timestamp updated;
+  std::optional<std::string> session;
+  bool busy = false;
+  std::optional<std::vector<std::string>> tools;
+};
+using summary_ptr = std::shared_ptr<const workspace_summary>;
+using summaries_ptr = std::shared_ptr<const std::vector<workspace_summary>>;
+
+} // namespace tidemark

@@ -1,0 +1,127 @@
+#pragma once
+
+#include "actors/commands.hpp"
+#include "actors/session_protocol.hpp"
+
+#include <caf/typed_actor.hpp>
+#include <caf/atom.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+#include <string>
+
+// Every actor of the server with the messages it takes: this page is the architecture.
+//
+// Spelling is CAF 0.17: atoms of at most ten characters, replies_to<…>::with<…>. Payloads travel as
+// shared_ptr<const T>: nothing is copied, nothing shared is mutable. All actors live in one process.
+namespace tidemark {
+
+using append_atom = caf::atom_constant<caf::atom("append")>;
+using flush_atom = caf::atom_constant<caf::atom("flush")>;
+using recover_atom = caf::atom_constant<caf::atom("recover")>;
+using command_atom = caf::atom_constant<caf::atom("command")>;
+using report_atom = caf::atom_constant<caf::atom("report")>;
+using route_atom = caf::atom_constant<caf::atom("route")>;
+using list_atom = caf::atom_constant<caf::atom("list")>;
+using summary_atom = caf::atom_constant<caf::atom("summary")>;
+using begin_atom = caf::atom_constant<caf::atom("begin")>;
+using answer_atom = caf::atom_constant<caf::atom("answer")>;
+using halt_atom = caf::atom_constant<caf::atom("halt")>;
+using stop_atom = caf::atom_constant<caf::atom("stop")>;
+using tick_atom = caf::atom_constant<caf::atom("tick")>;
+using restart_atom = caf::atom_constant<caf::atom("restart")>;
+using idle_atom = caf::atom_constant<caf::atom("idle")>;
+using probe_atom = caf::atom_constant<caf::atom("probe")>;
+
+/// The outcome of one append with the events as they now stand in the log.
+struct append_reply {
+  append_result result;
+  std::vector<event_ptr> events; ///< empty unless appended
+};
+using append_ptr = std::shared_ptr<const append_request>;
+using append_reply_ptr = std::shared_ptr<const append_reply>;
+
+/// The agent's capabilities as last heard of.
+struct probe_result {
+  std::optional<std::vector<std::string>> tools;
+  std::string agent_version;     ///< empty if unknown
+  bool available = false;
+  std::string problem;           ///< why it is not available, with the path that was tried
+};
+using probe_ptr = std::shared_ptr<const probe_result>;
+
+} // namespace tidemark
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::append_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::append_reply_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::command_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::reply_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::session_begin_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::session_answer_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::session_report_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summary_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summaries_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::probe_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::stop_force)
+
+namespace tidemark {
+
+/// Owns the order of the log (one, own thread): collects the appends that arrive while a commit
+/// runs, commits them together, publishes them to the hub, then answers each.
+using log_writer_actor = caf::typed_actor<
+  /// Append; answered when durable and published, or refused.
+  caf::replies_to<append_atom, append_ptr>::with<append_reply_ptr>,
+  /// Internal: end of a batch.
+  caf::reacts_to<flush_atom>,
+  /// Internal: try to accept again after a failure.
+  caf::reacts_to<recover_atom>,
+  /// Commit what is waiting, answer true, end.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// One workspace: its state, its queue, one turn at a time.
+using workspace_actor = caf::typed_actor<
+  /// What clients ask (actors/commands.hpp).
+  caf::replies_to<command_atom, command_ptr>::with<reply_ptr>,
+  /// What the agent's session tells; answered when it is durable, which is the session's credit.
+  caf::replies_to<report_atom, session_report_ptr>::with<bool>,
+  /// Timer: turn timeouts, expiry of pending results.
+  caf::reacts_to<tick_atom>,
+  /// Passivation check: true if it was idle, has saved its snapshot and ends now.
+  caf::replies_to<idle_atom>::with<bool>,
+  /// Shutdown: ends the running turn as interrupted, stops the agent, answers true when durable.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// Holds one workspace's agent process (pinned to the agents' I/O thread).
+using agent_session_actor = caf::typed_actor<
+  caf::reacts_to<begin_atom, session_begin_ptr>,
+  caf::reacts_to<answer_atom, session_answer_ptr>,
+  /// Stop the running turn.
+  caf::reacts_to<halt_atom, stop_force>,
+  /// Kill what lives, answer true when the process is gone, end.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// Name -> workspace (one): creation, activation, passivation, restart after a fault.
+using directory_actor = caf::typed_actor<
+  /// Hands a command to the workspace; creates it if `create`, else `not_found`.
+  caf::replies_to<route_atom, std::string, bool, command_ptr>::with<reply_ptr>,
+  caf::replies_to<list_atom>::with<summaries_ptr>,
+  /// A workspace says how it stands.
+  caf::reacts_to<summary_atom, summary_ptr>,
+  /// Timer: passivation, ticks of active workspaces.
+  caf::reacts_to<tick_atom>,
+  /// Internal: start a workspace again after a fault.
+  caf::reacts_to<restart_atom, std::string>,
+  /// Shutdown of all workspaces; true when all are durable and their agents gone.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// Asks the agent's CLI for its version and tools (one, on the agents' I/O thread).
+using agent_probe_actor = caf::typed_actor<
+  /// The last result, at once.
+  caf::replies_to<list_atom>::with<probe_ptr>,
+  /// Probe now; bounded in time.
+  caf::replies_to<probe_atom>::with<probe_ptr>,
+  caf::replies_to<stop_atom>::with<bool>>;
+
+} // namespace tidemark

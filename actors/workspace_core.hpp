@@ -1,0 +1,135 @@
+#pragma once
+
+#include "actors/commands.hpp"
+#include "actors/session_protocol.hpp"
+#include "storage/event_log.hpp"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+// The workspace as an aggregate: decide(state, input) -> events + effects, evolve(state, event) -> state.
+// Pure: time, ids and limits come as arguments. No actors, threads, clocks or I/O.
+namespace tidemark {
+
+/// Limits and defaults that the core decides with.
+struct workspace_rules {
+  std::string path;                        ///< working directory, for describe_workspace
+  std::string agent = "demo";
+  policy rights = policy::agent;
+  std::size_t max_queued = 1000;           ///< further turns are refused as `too_large`
+  std::size_t max_prompt_bytes = 32 << 20;
+  std::size_t max_idempotency_keys = 1000; ///< the oldest are forgotten
+  std::size_t auth_failures_before_pause = 3; ///< equal failures in a row; then the queue waits
+  std::chrono::seconds pending_ttl{3600};
+  std::chrono::seconds auth_pause{60};     ///< how long the queue waits before it tries again
+  std::size_t snapshot_every = 512;        ///< events between snapshots: bounds recovery
+};
+
+struct turn_record {
+  std::string turn;
+  std::string source;
+  std::string prompt;
+  std::string preview;
+  std::string model;
+  offset queued_at;
+  timestamp enqueued;
+  std::optional<timestamp> started;
+  std::optional<std::chrono::seconds> timeout;
+  restart_rule on_restart = restart_rule::interrupt;
+  bool needs_environment = false; ///< it came with environment values, which are never stored
+  bool holds_result = false;
+  int attempt = 0;
+  bool cancelling = false;
+  bool interrupting = false;
+};
+
+/// All that a workspace remembers. A value: equal event histories give equal states.
+struct workspace_state {
+  std::string id;
+  epoch incarnation;
+  offset head;
+  timestamp created;
+  timestamp last_time;              ///< of the last event; time never goes back within a stream
+  std::string agent;
+  json metadata = json::object();
+  std::string session;              ///< the agent's conversation to resume; empty if none
+  std::optional<std::vector<std::string>> tools;
+  std::deque<turn_record> queue;
+  std::optional<turn_record> running;
+  bool reset_while_running = false; ///< the running turn must not write its session back
+  std::set<std::string> open_permissions;
+  std::map<std::string, pending_result> pending;         ///< by result id (the turn's id)
+  std::map<std::string, pending_result> undelivered;     ///< ended; its client is still taking it
+  std::deque<std::pair<std::string, std::pair<std::string, std::string>>> idempotency; ///< key -> turn, body hash
+  std::size_t auth_failures = 0;
+  std::optional<timestamp> paused_until;
+  offset snapshot_at;               ///< head of the last stored snapshot
+};
+
+/// What the shell must do once the events are durable.
+struct start_turn { session_begin begin; };        ///< environment is filled in by the shell
+struct stop_turn { stop_force how; };
+struct answer_permission { session_answer what; };
+struct wake_at { timestamp when; };                ///< send a tick then
+struct publish_summary {};
+using effect = std::variant<start_turn, stop_turn, answer_permission, wake_at, publish_summary>;
+
+/// The outcome of one input.
+struct decided {
+  std::vector<new_event> events;
+  std::vector<table_write> derived;   ///< written with the events
+  std::vector<effect> effects;        ///< run after the commit, in order
+  std::optional<expected<answer>> reply; ///< to a command; sent after the commit if there are events
+  bool ends_stream = false;
+};
+
+/// The first use of a workspace: `workspace.created`.
+decided create(workspace_state& working, const workspace_rules& rules, timestamp now);
+
+/// One client command. `new_turn` is the id a submitted turn gets; `clients` says which
+/// `holds_result` turns still have their client (not durable: a restart leaves none).
+/// `working` is moved on at once, so that the next input sees it.
+decided decide(workspace_state& working, const workspace_rules& rules, const command& what,
+               const std::string& new_turn, std::set<std::string>& clients, timestamp now);
+
+/// One report of the agent's session.
+decided decide(workspace_state& working, const workspace_rules& rules, const session_report& report,
+               const std::set<std::string>& clients, timestamp now);
+
+/// Time has passed: turn timeouts, expired results, the end of a pause.
+decided on_tick(workspace_state& working, const workspace_rules& rules, timestamp now);
+
+/// After recovery from the log: ends what was running when the server died (or runs it again if
+/// its caller asked for that), makes undelivered results pending, fails queued turns whose
+/// environment is lost, starts the next one.
+decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now);
+
+/// Orderly shutdown: ends the running turn as `interrupted`; the queue stays for the next start.
+decided on_shutdown(workspace_state& working, const workspace_rules& rules,
+                    const std::set<std::string>& clients, timestamp now);
+
+/// Applies one stored event. Total: unknown types and fields change nothing but head and time.
+void evolve(workspace_state& state, const event_view& e);
+
+/// Snapshot codec: `restore(snapshot(s)) == s` for everything that recovery needs.
+std::string snapshot(const workspace_state& state);
+expected<workspace_state> restore(std::string_view text);
+
+/// Keys of the records a workspace writes (storage table `meta` and `turns`).
+namespace record_key {
+std::string snapshot(stream_id stream);
+std::string summary(std::string_view workspace);
+/// Present while a workspace has work to do after a restart.
+std::string active(std::string_view workspace);
+/// Table `turns`: `<stream id BE><turn id>`; turn ids sort by time.
+std::string turn(stream_id stream, std::string_view turn);
+std::string turns_of(stream_id stream);
+} // namespace record_key
+
+} // namespace tidemark

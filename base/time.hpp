@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tidemark {
+
+/// A moment in UTC with nanoseconds, as stored; the API shows milliseconds.
+struct timestamp {
+  std::int64_t nanoseconds = 0; ///< since 1970-01-01T00:00:00Z
+
+  friend constexpr auto operator<=>(timestamp, timestamp) = default;
+  [[nodiscard]] constexpr timestamp plus(std::chrono::nanoseconds d) const {
+    return timestamp{nanoseconds + d.count()};
+  }
+  /// Seconds from `earlier` to this moment; negative if it lies before.
+  [[nodiscard]] constexpr double seconds_since(timestamp earlier) const {
+    return static_cast<double>(nanoseconds - earlier.nanoseconds) / 1e9;
+  }
+};
+
+/// The wall clock. Only shells call it: the functional core takes the time as an argument.
+timestamp now_utc();
+
+/// RFC 3339 with milliseconds: `2026-11-29T17:05:09.042Z`.
+std::string iso8601(timestamp t);
+
+} // namespace tidemark

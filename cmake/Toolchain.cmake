@@ -1,0 +1,53 @@
+# Compiler, linker and sanitizer settings that every target of ours takes through tidemark::options.
+add_library(tidemark_options INTERFACE)
+add_library(tidemark::options ALIAS tidemark_options)
+target_include_directories(tidemark_options INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_options(tidemark_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+target_compile_definitions(tidemark_options INTERFACE
+  JSON_USE_IMPLICIT_CONVERSIONS=0 TIDEMARK_VERSION="${PROJECT_VERSION}")
+
+if(TIDEMARK_SANITIZE)
+  # CAF 0.17's headers bind references to null where an actor takes no arguments: -fno-sanitize=null.
+  # libstdc++'s regex (inside Catch2) sets off -Wmaybe-uninitialized under sanitizers.
+  target_compile_options(tidemark_options INTERFACE
+    -fsanitize=${TIDEMARK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize=null
+    -fno-sanitize-recover=all -Wno-maybe-uninitialized -Wno-tsan)
+  target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
+endif()
+
+find_program(TIDEMARK_CCACHE ccache)
+if(TIDEMARK_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${TIDEMARK_CCACHE}")
+endif()
+find_program(TIDEMARK_MOLD mold)
+if(TIDEMARK_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# tidemark_library(name LINKS ... [PRIVATE_LINKS ...]): one static library a folder, made of all its
+# sources but the *_main.cpp files, which are programs.
+function(tidemark_library name)
+  cmake_parse_arguments(ARG "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "_main\\.cpp$")
+  add_library(tidemark_${name} STATIC ${sources})
+  add_library(tidemark::${name} ALIAS tidemark_${name})
+  target_link_libraries(tidemark_${name} PUBLIC tidemark::options ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+endfunction()
+
+# tidemark_tests(folder LABEL label LINKS ...): tests/<folder>/*_test.cpp as one Catch2 program.
+function(tidemark_tests folder)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(test_${folder} ${sources})
+  target_link_libraries(test_${folder} PRIVATE tidemark::test_support ${ARG_LINKS})
+  catch_discover_tests(test_${folder} TEST_PREFIX "${folder}: "
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "http/exchange.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark {
+
+/// Method and path template -> handler. Templates are literal segments and `{name}` parameters;
+/// the template is also the metrics label.
+class router {
+public:
+  void add(std::string_view method, std::string_view path_template, route_handler handler);
+
+  struct match {
+    const route_handler* handler = nullptr;       ///< null: no route for this path or method
+    std::string_view path_template = "unmatched";
+    std::map<std::string, std::string, std::less<>> params;  ///< percent-decoded
+    std::vector<std::string> allowed;             ///< methods of the path, if only the method is wrong
+  };
+  [[nodiscard]] match find(std::string_view method, std::string_view path) const;
+
+private:
+  struct route {
+    std::string method;
+    std::string path_template;
+    std::vector<std::string> segments;
+    route_handler handler;
+  };
+  std::vector<route> routes_;
+};
+
+// Each API family adds its routes; one file a family.
+void add_operations_routes(router& to);   ///< /health, /ready, /metrics           (http/operations_api.cpp)
+void add_turn_routes(router& to);         ///< native: turns                       (http/turns_api.cpp)
+void add_event_routes(router& to);        ///< native: events of one workspace     (http/events_api.cpp)
+void add_message_routes(router& to);      ///< v1: POST /message, /message/stream  (http/message_api.cpp)
+void add_workspace_routes(router& to);    ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
+
+} // namespace tidemark

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "http/options.hpp"
+#include "metrics/instruments.hpp"
+#include "replay/hub.hpp"
+#include "storage/event_log.hpp"
+
+#include <boost/asio/thread_pool.hpp>
+
+#include <atomic>
+#include <string>
+
+namespace tidemark {
+
+/// What the HTTP actor works with. Owned by app/server.cpp, which outlives every connection.
+struct http_services {
+  const http_options& options;
+  const event_log& log;
+  hub& events;
+  instruments& metrics;
+  directory_actor directory;
+  agent_probe_actor probe;
+  boost::asio::thread_pool& blocking;   ///< for everything that reads the disk
+  std::string workspace_root;
+  std::string version;
+  policy rights = policy::agent;
+  std::atomic<bool>& stopping;          ///< set when shutdown has begun
+};
+
+} // namespace tidemark

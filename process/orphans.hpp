@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/error.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark {
+
+/// Name of the environment variable that marks every process an agent starts with the server's
+/// instance: the value is the id kept in the data directory.
+inline constexpr std::string_view instance_mark = "TIDEMARK_INSTANCE";
+
+/// Kills (SIGKILL) every process of this user whose environment carries `instance_mark=<instance>`,
+/// except the calling process, and waits until they are gone (bounded). For crash recovery: pids
+/// alone are reused by the system, the mark is not. Returns the pids that were killed.
+std::vector<int> kill_marked(std::string_view instance);
+
+} // namespace tidemark

@@ -1,0 +1,172 @@
+#pragma once
+
+#include "base/error.hpp"
+#include "storage/event.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark {
+
+/// What the log knows about one incarnation of a workspace's stream.
+struct stream_info {
+  std::string name;     ///< the workspace id
+  stream_id id;
+  epoch incarnation;
+  offset head;          ///< last durable event; 0 if there is none yet
+  offset trimmed;       ///< last event removed by retention; 0 if none. The first readable is one more
+  digest head_hash{};
+  bool ended = false;   ///< its last event was written with `ends_stream`; only reads are possible
+
+  [[nodiscard]] offset first() const { return trimmed.next(); }
+};
+
+/// Tables for records that follow from events. They are written in the batch of their events,
+/// so they can never disagree with them.
+enum class table : std::uint8_t {
+  turns, ///< one record a turn: queries and recovery without a scan
+  meta   ///< snapshots, workspace summaries, pending results, idempotency keys, schema version
+};
+
+/// Puts (`value` set) or deletes (`value` empty) one record.
+struct table_write {
+  table in = table::meta;
+  std::string key;
+  std::optional<std::string> value;
+};
+
+/// Events for one stream, appended all or none, in order, next to the records derived from them.
+struct append_request {
+  stream_id stream;
+  epoch incarnation;   ///< the epoch the writer believes in; another one is refused as `fenced`
+  offset expected;     ///< the head the writer believes in; another one is refused as `wrong_offset`
+  std::vector<new_event> events;
+  std::vector<table_write> derived = {};
+  bool ends_stream = false;
+};
+
+/// Where the events of one request went.
+struct appended {
+  offset first;
+  offset last;
+  position first_global;       ///< the events of one request have consecutive positions
+  std::vector<digest> hashes;  ///< one an event
+};
+
+/// The answer to one append. On `wrong_offset` and `fenced` the facts say what the log has.
+/// Codes: `wrong_offset`, `fenced`, `not_found` (unknown stream), `too_large` (an event over
+/// `max_event_bytes`), `full` (no space: nothing was written), `io` (latched: see health()).
+struct append_refusal {
+  error why;
+  offset head;
+  epoch incarnation;
+};
+using append_result = tl::expected<appended, append_refusal>;
+
+struct read_limits {
+  std::size_t max_events = 1024;
+  std::size_t max_bytes = 1 << 20; ///< stops after the event that reaches it, so one always comes
+  bool with_raw = false;
+};
+
+/// How far a bounded read came. The next read starts at `next`.
+template <class Ordinal>
+struct read_progress {
+  Ordinal next;
+  std::size_t events = 0;
+  bool reached_head = false;
+};
+
+/// Called once an event, in order. Return false to stop early.
+using event_visitor = std::function<bool(const event_view&)>;
+/// Called once a record, in key order. Return false to stop early.
+using record_visitor = std::function<bool(std::string_view key, std::string_view value)>;
+
+struct log_health {
+  bool accepting = true;
+  std::string reason; ///< what keeps it from accepting and what to do; empty if accepting
+};
+
+/// Figures for /metrics; cheap to read, any thread.
+struct log_figures {
+  std::uint64_t bytes_on_disk = 0;
+  std::uint64_t wal_bytes = 0;
+  std::uint64_t streams = 0;
+  position head;
+};
+
+/// The outcome of recomputing one stream's hash chain.
+struct chain_report {
+  std::uint64_t checked = 0;
+  std::optional<offset> first_bad; ///< empty if every event matches
+  std::string problem;             ///< what is wrong with `first_bad`
+};
+
+/// An ordered, durable log of events in streams. The embedded implementation is storage/rocks_log.hpp.
+///
+/// Guarantees
+/// - Offsets of a stream are dense (1, 2, 3 …) and never reused; positions are dense over all streams.
+/// - What `commit` answered with `appended` survives SIGKILL and, with durability `sync`, power loss.
+/// - A reader never sees an event before its commit was synced.
+///
+/// Threads: `commit` is called by one thread at a time; everything else from any thread.
+/// Calls may block on the disk: never make them on an I/O thread or a scheduler's worker.
+/// Nothing here assumes that the log is local: a clustered implementation fits behind it.
+class event_log {
+public:
+  /// Largest `data` + `raw` of one event.
+  static constexpr std::size_t max_event_bytes = 64 << 20;
+
+  event_log() = default;
+  event_log(const event_log&) = delete;
+  event_log& operator=(const event_log&) = delete;
+  virtual ~event_log() = default;
+
+  /// The live incarnation of `name`; begins one (head 0, next epoch) if there is none or the last
+  /// one ended. A stream that gets no event before a crash leaves no trace.
+  virtual expected<stream_info> acquire(std::string_view name) = 0;
+
+  /// The newest incarnation of `name`, live or ended. `not_found` if the name was never used.
+  [[nodiscard]] virtual expected<stream_info> find(std::string_view name) const = 0;
+
+  /// The newest incarnation of every name that has at least one event, in name order.
+  [[nodiscard]] virtual std::vector<stream_info> streams() const = 0;
+
+  /// Group commit: assigns offsets and positions, writes all accepted requests in one batch with
+  /// one sync, then answers each. Requests are judged in order, each against the ones before it.
+  virtual std::vector<append_result> commit(std::span<const append_request> requests) = 0;
+
+  /// Visits the events of one stream from `from` on. Errors: `not_found`, `trimmed`, `corrupt`, `io`.
+  /// `from` beyond the head is not an error: it visits nothing.
+  virtual expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
+                                               const event_visitor& visit) const = 0;
+
+  /// Visits the events of all streams in commit order, from position `from` on.
+  virtual expected<read_progress<position>> read_all(position from, read_limits limits,
+                                                     const event_visitor& visit) const = 0;
+
+  /// One record, or nothing. Errors: `corrupt`, `io`.
+  [[nodiscard]] virtual expected<std::optional<std::string>> get(table in, std::string_view key) const = 0;
+
+  /// Visits the records whose keys start with `prefix`; `descending` starts at the last one.
+  virtual expected<void> scan(table in, std::string_view prefix, bool descending,
+                              const record_visitor& visit) const = 0;
+
+  /// Recomputes the hash chain of one stream from its first readable event.
+  [[nodiscard]] virtual expected<chain_report> verify(stream_id stream) const = 0;
+
+  [[nodiscard]] virtual log_health health() const = 0;
+  [[nodiscard]] virtual log_figures figures() const = 0;
+
+  /// Tries to accept again after a failure (full disk, latched database). Called by the thread
+  /// that commits. True if the log accepts now.
+  virtual bool try_recover() = 0;
+};
+
+} // namespace tidemark
