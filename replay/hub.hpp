@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tidemark {
@@ -23,8 +24,9 @@ using hot_event_ptr = std::shared_ptr<const hot_event>;
 /// Holds no queue per reader: a reader is told that its stream's head moved, and takes what it
 /// needs from the tail, or from the log if it has fallen behind the tail. Memory is bounded by
 /// `max_bytes_per_stream` and `max_bytes_total`; the least recently published stream gives way.
-/// Thread-safe. Wakers are called without a lock held, on the publishing thread: they must only
-/// notify (for example post to an executor).
+/// Thread-safe. Wakers are called without a lock held, on the publishing thread, perhaps once more
+/// while their registration ends: they must own what they touch and only notify (for example post
+/// to an executor).
 class hub {
 public:
   using waker = std::function<void()>;
@@ -71,6 +73,8 @@ public:
   bool read_tail(stream_id stream, offset from, std::size_t max_bytes,
                  std::vector<hot_event_ptr>& out) const;
 
+  /// The last event published for `stream` since somebody subscribed or it became hot; else 0.
+  [[nodiscard]] offset last_published(stream_id stream) const;
   [[nodiscard]] bool ended(stream_id stream) const;
   [[nodiscard]] std::size_t readers() const;
 
@@ -81,5 +85,8 @@ private:
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// Encodes an event the way every reader's frames look (no raw line).
+hot_event_ptr make_hot(event_ptr e);
 
 } // namespace tidemark

@@ -24,8 +24,9 @@ public:
   };
 
   /// Delivers the events of `stream` after `after`. Registers before it looks at the head, so no
-  /// event between the two is missed.
-  subscription(const event_log& log, hub& source, stream_info stream, offset after, hub::waker wake);
+  /// event between the two is missed. `with_raw` also loads the agents' own lines from the log.
+  subscription(const event_log& log, hub& source, stream_info stream, offset after, hub::waker wake,
+               bool with_raw = false);
 
   /// Takes the next events from the hot tail. Never blocks. `out` is cleared first.
   state poll(std::size_t max_bytes, std::vector<hot_event_ptr>& out);
@@ -35,13 +36,17 @@ public:
   expected<void> read_log(std::size_t max_bytes, std::vector<hot_event_ptr>& out);
 
   /// The last event handed out.
-  [[nodiscard]] offset delivered() const { return next_before_; }
+  [[nodiscard]] offset delivered() const { return delivered_; }
 
 private:
+  [[nodiscard]] bool at_final_head() const;
+
   const event_log& log_;
   hub& hub_;
   stream_info stream_;
-  offset next_before_;
+  offset delivered_;
+  bool with_raw_;
+  bool reached_head_ = false; ///< the log had nothing after `delivered_` when it was last read
   hub::registration registration_;
 };
 
