@@ -48,7 +48,7 @@ std::string cursor::str() const {
 
 std::string_view to_string(gap_reason reason) noexcept {
   switch (reason) {
-    case gap_reason::epoch: return "epoch";
+    case gap_reason::other_epoch: return "epoch";
     case gap_reason::trimmed: return "trimmed";
     case gap_reason::ahead: return "ahead";
   }
@@ -60,7 +60,7 @@ resume_point resume_at(const std::optional<cursor>& asked, const stream_info& st
   if (!asked)
     return {start, std::nullopt, false};
   if (asked->incarnation && *asked->incarnation != stream.incarnation)
-    return {start, gap_reason::epoch, false};
+    return {start, gap_reason::other_epoch, false};
   if (asked->after > stream.head)
     return {stream.head, gap_reason::ahead, false};
   if (asked->after < stream.trimmed)

@@ -21,7 +21,7 @@ struct cursor {
 };
 
 /// Why a reader cannot simply go on from where it was (docs/events.md, Resume answers).
-enum class gap_reason { epoch, trimmed, ahead };
+enum class gap_reason { other_epoch, trimmed, ahead };
 std::string_view to_string(gap_reason reason) noexcept;
 
 /// Where a reader starts and what it must be told first.
