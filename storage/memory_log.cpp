@@ -1,0 +1,232 @@
+#include "storage/memory_log.hpp"
+
+#include "storage/commit_planner.hpp"
+#include "storage/stream_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace tidemark {
+
+struct memory_log::state {
+  mutable std::mutex mutex; // guards everything below
+  stream_table streams;
+  std::unordered_map<stream_id, std::vector<event_ptr>> events; // event n at n - 1
+  std::vector<event_ptr> all;                                   // position n at n - 1
+  std::map<table, std::map<std::string, std::string, std::less<>>> tables;
+  std::optional<errc> failure;
+  bool latched = false;
+  sha256_hasher hasher;
+
+  void store(const append_request& request, const appended& place);
+};
+
+namespace {
+
+constexpr std::string_view latched_reason = "the log in memory was told to fail; call try_recover";
+
+/// Visits a bounded stretch of `events`; `first` is the ordinal of the first one.
+template <class Ordinal>
+read_progress<Ordinal> visit_bounded(const std::vector<event_ptr>& events, Ordinal from, Ordinal last,
+                                     read_limits limits, const event_visitor& visit) {
+  read_progress<Ordinal> done{from, 0, false};
+  std::size_t bytes = 0;
+  for (const auto& e : events) {
+    if (done.events >= limits.max_events || bytes >= limits.max_bytes)
+      break;
+    auto view = event_view::of(*e);
+    if (!limits.with_raw)
+      view.raw = {};
+    bytes += view.data.size() + view.raw.size();
+    done.next = done.next.next();
+    ++done.events;
+    if (!visit(view))
+      break;
+  }
+  done.reached_head = done.next > last;
+  return done;
+}
+
+/// At most `limit` events from ordinal `from` (1 is the first) on.
+std::vector<event_ptr> slice(const std::vector<event_ptr>& events, std::uint64_t from, std::size_t limit) {
+  if (from > events.size())
+    return {};
+  const auto begin = events.begin() + static_cast<std::ptrdiff_t>(from - 1);
+  const auto count = std::min<std::uint64_t>(limit, events.size() - from + 1);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+} // namespace
+
+memory_log::memory_log() : state_(std::make_unique<state>()) {}
+memory_log::~memory_log() = default;
+
+void memory_log::fail_next(errc code) {
+  const std::lock_guard lock{state_->mutex};
+  state_->failure = code;
+}
+
+expected<stream_info> memory_log::acquire(std::string_view name) {
+  const std::lock_guard lock{state_->mutex};
+  return state_->streams.acquire(name);
+}
+
+expected<stream_info> memory_log::find(std::string_view name) const {
+  const std::lock_guard lock{state_->mutex};
+  if (const auto* found = state_->streams.newest(name))
+    return *found;
+  return fail(errc::not_found, fmt::format("the log has no stream \"{}\"", name));
+}
+
+std::vector<stream_info> memory_log::streams() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->streams.stored();
+}
+
+void memory_log::state::store(const append_request& request, const appended& place) {
+  const auto& info = *streams.find(request.stream);
+  for (std::size_t i = 0; i < request.events.size(); ++i) {
+    const auto& e = request.events[i];
+    event_ptr stored = std::make_shared<event>(
+      event{info.name, info.id, info.incarnation, place.first.plus(i), place.first_global.plus(i), e.time,
+            e.type, e.turn, e.data, e.raw, place.hashes[i]});
+    events[info.id].push_back(stored);
+    all.push_back(std::move(stored));
+  }
+  for (const auto& write : request.derived) {
+    if (write.value)
+      tables[write.in].insert_or_assign(write.key, *write.value);
+    else
+      tables[write.in].erase(write.key);
+  }
+}
+
+std::vector<append_result> memory_log::commit(std::span<const append_request> requests) {
+  const std::lock_guard lock{state_->mutex};
+  auto& log = *state_;
+  commit_planner plan{position{log.all.size() + 1}, log.hasher};
+  for (const auto& request : requests)
+    if (const auto* info = log.streams.find(request.stream))
+      plan.know(*info, log.streams.newest(info->name)->incarnation);
+
+  const auto failure = log.latched ? std::optional{errc::io} : std::exchange(log.failure, std::nullopt);
+  log.latched = failure == errc::io;
+  std::vector<append_result> answers;
+  for (const auto& request : requests) {
+    if (failure) {
+      answers.emplace_back(tl::unexpect, plan.refuse(request, {*failure, std::string{latched_reason}, true}));
+    } else if (auto refusal = plan.judge(request)) {
+      answers.emplace_back(tl::unexpect, std::move(*refusal));
+    } else {
+      answers.emplace_back(plan.accept(request));
+      log.store(request, *answers.back());
+    }
+  }
+  for (const auto& [id, info] : plan.touched())
+    log.streams.put(info);
+  return answers;
+}
+
+expected<read_progress<offset>> memory_log::read(stream_id stream, offset from, read_limits limits,
+                                                 const event_visitor& visit) const {
+  from = std::max(from, offset{1});
+  std::vector<event_ptr> found;
+  offset head;
+  {
+    const std::lock_guard lock{state_->mutex};
+    const auto* info = state_->streams.find(stream);
+    if (!info)
+      return fail(errc::not_found, fmt::format("the log has no stream {}", stream.value));
+    head = info->head;
+    if (const auto events = state_->events.find(stream); events != state_->events.end())
+      found = slice(events->second, from.value, limits.max_events);
+  }
+  return visit_bounded(found, from, head, limits, visit);
+}
+
+expected<read_progress<position>> memory_log::read_all(position from, read_limits limits,
+                                                       const event_visitor& visit) const {
+  from = std::max(from, position{1});
+  std::vector<event_ptr> found;
+  position head;
+  {
+    const std::lock_guard lock{state_->mutex};
+    head = position{state_->all.size()};
+    found = slice(state_->all, from.value, limits.max_events);
+  }
+  return visit_bounded(found, from, head, limits, visit);
+}
+
+expected<std::optional<std::string>> memory_log::get(table in, std::string_view key) const {
+  const std::lock_guard lock{state_->mutex};
+  const auto& records = state_->tables[in];
+  const auto found = records.find(key);
+  return found == records.end() ? std::nullopt : std::optional{found->second};
+}
+
+expected<void> memory_log::scan(table in, std::string_view prefix, bool descending,
+                                const record_visitor& visit) const {
+  std::vector<std::pair<std::string, std::string>> found;
+  {
+    const std::lock_guard lock{state_->mutex};
+    const auto& records = state_->tables[in];
+    for (auto record = records.lower_bound(prefix); record != records.end(); ++record) {
+      if (!std::string_view{record->first}.starts_with(prefix))
+        break;
+      found.push_back(*record);
+    }
+  }
+  if (descending)
+    std::reverse(found.begin(), found.end());
+  for (const auto& [key, value] : found)
+    if (!visit(key, value))
+      break;
+  return {};
+}
+
+expected<chain_report> memory_log::verify(stream_id stream) const {
+  sha256_hasher hasher;
+  digest previous{};
+  chain_report report;
+  const auto check = [&](const event_view& e) {
+    const auto payload = hasher.payload(e.turn, e.data, e.raw);
+    previous = hasher.link(previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload});
+    if (previous != *e.hash) {
+      report.first_bad = e.at;
+      report.problem = "the hash does not match the event";
+      return false;
+    }
+    ++report.checked;
+    return true;
+  };
+  const auto everything = read_limits{SIZE_MAX, SIZE_MAX, true};
+  if (auto read_all_of_it = read(stream, offset{1}, everything, check); !read_all_of_it)
+    return tl::unexpected(read_all_of_it.error());
+  return report;
+}
+
+log_health memory_log::health() const {
+  const std::lock_guard lock{state_->mutex};
+  if (state_->latched)
+    return {false, std::string{latched_reason}};
+  return {};
+}
+
+log_figures memory_log::figures() const {
+  const std::lock_guard lock{state_->mutex};
+  return {0, 0, state_->streams.stored_count(), position{state_->all.size()}};
+}
+
+bool memory_log::try_recover() {
+  const std::lock_guard lock{state_->mutex};
+  state_->latched = false;
+  return true;
+}
+
+std::unique_ptr<event_log> make_memory_log() {
+  return std::make_unique<memory_log>();
+}
+
+} // namespace tidemark
