@@ -19,8 +19,9 @@ expected<workspace_id> workspace_id::parse(std::string_view text) {
   for (auto c : text)
     valid = valid && (is_word(c) || c == '.');
   if (!valid)
-    return fail(errc::invalid_argument,
-                "a workspace id is 1 to 128 letters, digits, '_', '-' or '.', not starting with '.'");
+    return fail(
+      errc::invalid_argument,
+      "a workspace id is 1 to 128 letters, digits, '_', '-' or '.', not starting with '.'");
   return workspace_id{std::string{text}};
 }
 

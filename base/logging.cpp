@@ -11,28 +11,28 @@ namespace {
 
 spdlog::level::level_enum native(level at) {
   switch (at) {
-    case level::debug: return spdlog::level::debug;
-    case level::info: return spdlog::level::info;
-    case level::warning: return spdlog::level::warn;
-    case level::error: return spdlog::level::err;
+  case level::debug: return spdlog::level::debug;
+  case level::info: return spdlog::level::info;
+  case level::warning: return spdlog::level::warn;
+  case level::error: return spdlog::level::err;
   }
   return spdlog::level::info;
 }
 
 std::string_view name(level at) {
   switch (at) {
-    case level::debug: return "debug";
-    case level::info: return "info";
-    case level::warning: return "warn";
-    case level::error: return "error";
+  case level::debug: return "debug";
+  case level::info: return "info";
+  case level::warning: return "warn";
+  case level::error: return "error";
   }
   return "info";
 }
 
 spdlog::logger& sink() {
   static const auto logger = [] {
-    auto made = std::make_shared<spdlog::logger>(
-      "tidemark", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("tidemark",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%v");
     made->flush_on(spdlog::level::debug);
     return made;
@@ -65,8 +65,8 @@ void set_level(level lowest) {
 void write(level at, std::string_view component, std::string_view message) {
   if (!sink().should_log(native(at)))
     return;
-  sink().log(native(at),
-             fmt::format("{} {:5} {}: {}", iso8601(now_utc()), name(at), component, single_line(message)));
+  sink().log(native(at), fmt::format("{} {:5} {}: {}", iso8601(now_utc()), name(at), component,
+                                     single_line(message)));
 }
 
 } // namespace tidemark::logging

@@ -20,15 +20,15 @@ redactor::redactor(const std::vector<std::string>& secrets) {
 }
 
 bool redactor::concerns(std::string_view text) const {
-  return std::ranges::any_of(needles_, [&](const auto& needle) {
-    return text.find(needle) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+    needles_, [&](const auto& needle) { return text.find(needle) != std::string_view::npos; });
 }
 
 std::string redactor::apply(std::string_view text) const {
   std::string out{text};
   for (const auto& needle : needles_)
-    for (auto at = out.find(needle); at != std::string::npos; at = out.find(needle, at + mask.size()))
+    for (auto at = out.find(needle); at != std::string::npos;
+         at = out.find(needle, at + mask.size()))
       out.replace(at, needle.size(), mask);
   return out;
 }

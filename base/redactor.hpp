@@ -24,7 +24,8 @@ public:
   [[nodiscard]] std::string apply(std::string_view text) const;
 
 private:
-  std::vector<std::string> needles_; // longest first, so that a secret inside another is masked whole
+  std::vector<std::string>
+    needles_; // longest first, so that a secret inside another is masked whole
 };
 
 } // namespace tidemark

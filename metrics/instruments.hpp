@@ -13,9 +13,9 @@ namespace tidemark {
 /// Every instrument of the server in one place. docs/operations.md lists them by exposed name.
 ///
 /// Label values come from closed sets or are bounded here (an unknown model becomes `other` after
-/// `max_models`): never a workspace, a path or a session. All series exist from the start, so a
-/// scrape never finds a hole. Thread-safe; every call is a few atomic operations, but those that
-/// take seconds lock a histogram and do not belong in a loop over events.
+/// `max_models`): never a workspace, a path or a session. Series with closed label sets exist from
+/// the start, so that no scrape finds a hole. Thread-safe; a call is a few atomic operations, but
+/// those that take seconds lock a histogram and do not belong in a loop over events.
 class instruments {
 public:
   using seconds = std::chrono::duration<double>;
@@ -34,7 +34,8 @@ public:
   void http_limit_hit(std::string_view limit);
 
   // -- log -------------------------------------------------------------------
-  void commit(std::size_t requests, std::size_t events, std::size_t bytes, seconds write, seconds sync);
+  void commit(std::size_t requests, std::size_t events, std::size_t bytes, seconds write,
+              seconds sync);
   void commit_failed(std::string_view code);
   void append_refused(std::string_view code);
   void log_accepting(bool accepting);
@@ -67,8 +68,8 @@ public:
   void agent_killed(std::string_view reason);
   void agent_line(std::size_t bytes);
   void agent_noise();
-  void usage(std::string_view model, std::int64_t input, std::int64_t output, std::int64_t cache_read,
-             std::int64_t cache_write, double cost_usd);
+  void usage(std::string_view model, std::int64_t input, std::int64_t output,
+             std::int64_t cache_read, std::int64_t cache_write, double cost_usd);
 
   // -- readers ---------------------------------------------------------------
   void readers(std::int64_t change);

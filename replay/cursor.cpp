@@ -48,9 +48,9 @@ std::string cursor::str() const {
 
 std::string_view to_string(gap_reason reason) noexcept {
   switch (reason) {
-    case gap_reason::other_epoch: return "epoch";
-    case gap_reason::trimmed: return "trimmed";
-    case gap_reason::ahead: return "ahead";
+  case gap_reason::other_epoch: return "epoch";
+  case gap_reason::trimmed: return "trimmed";
+  case gap_reason::ahead: return "ahead";
   }
   return "epoch";
 }

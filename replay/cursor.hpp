@@ -26,9 +26,9 @@ std::string_view to_string(gap_reason reason) noexcept;
 
 /// Where a reader starts and what it must be told first.
 struct resume_point {
-  offset after;                    ///< deliver from the event after this one
-  std::optional<gap_reason> gap;   ///< set if events are missing between its cursor and `after`
-  bool finished = false;           ///< the stream has ended and the reader has all of it
+  offset after;                  ///< deliver from the event after this one
+  std::optional<gap_reason> gap; ///< set if events are missing between its cursor and `after`
+  bool finished = false;         ///< the stream has ended and the reader has all of it
 };
 
 /// Decides how a reader resumes. `asked` empty means "from the beginning".

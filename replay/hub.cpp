@@ -190,7 +190,9 @@ void hub::wake_all() {
 // -- registration --------------------------------------------------------------
 
 hub::registration::registration(registration&& other) noexcept
-  : owner_(std::exchange(other.owner_, nullptr)), stream_(other.stream_), key_(other.key_) {}
+  : owner_(std::exchange(other.owner_, nullptr)),
+    stream_(other.stream_),
+    key_(other.key_) {}
 
 hub::registration& hub::registration::operator=(registration&& other) noexcept {
   std::swap(owner_, other.owner_);

@@ -40,7 +40,10 @@ public:
   class registration {
   public:
     registration() = default;
-    registration(hub& owner, stream_id stream, std::uint64_t key) : owner_(&owner), stream_(stream), key_(key) {}
+    registration(hub& owner, stream_id stream, std::uint64_t key)
+      : owner_(&owner),
+        stream_(stream),
+        key_(key) {}
     registration(registration&& other) noexcept;
     registration& operator=(registration&& other) noexcept;
     registration(const registration&) = delete;

@@ -30,9 +30,10 @@ std::string cursor_at(const stream_info& stream, offset after) {
 } // namespace
 
 void append_envelope(std::string& out, const event_view& e, bool with_raw) {
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"workspace":"{}","epoch":{},"offset":{},"position":{},"time":"{}","type":"{}")",
-                 e.workspace, e.incarnation.value, e.at.value, e.global.value, iso8601(e.time), e.type);
+  fmt::format_to(
+    std::back_inserter(out),
+    R"({{"workspace":"{}","epoch":{},"offset":{},"position":{},"time":"{}","type":"{}")",
+    e.workspace, e.incarnation.value, e.at.value, e.global.value, iso8601(e.time), e.type);
   if (!e.turn.empty()) {
     out += R"(,"turn":")";
     out += e.turn;
@@ -60,7 +61,8 @@ void append_sse(std::string& out, const event_view& e, bool with_raw) {
   out += "\n\n";
 }
 
-std::string hello_frame(const stream_info& stream, offset resumed_after, std::chrono::milliseconds retry) {
+std::string hello_frame(const stream_info& stream, offset resumed_after,
+                        std::chrono::milliseconds retry) {
   return frame(cursor_at(stream, resumed_after), "hello", fmt::format("retry: {}\n", retry.count()),
                fmt::format(R"({{"epoch":{},"head":{},"first":{},"resumed_after":{}}})",
                            stream.incarnation.value, stream.head.value, stream.first().value,
@@ -76,8 +78,9 @@ std::string gap_frame(gap_reason reason, const cursor& requested, const stream_i
 }
 
 std::string end_frame(const stream_info& stream) {
-  return frame(cursor_at(stream, stream.head), "end", "",
-               fmt::format(R"({{"epoch":{},"head":{}}})", stream.incarnation.value, stream.head.value));
+  return frame(
+    cursor_at(stream, stream.head), "end", "",
+    fmt::format(R"({{"epoch":{},"head":{}}})", stream.incarnation.value, stream.head.value));
 }
 
 } // namespace tidemark

@@ -19,7 +19,8 @@ void append_sse(std::string& out, const event_view& e, bool with_raw);
 
 /// The first frame of every stream: primes the client's cursor.
 /// `retry` is the reconnection delay to suggest, jittered by the caller.
-std::string hello_frame(const stream_info& stream, offset resumed_after, std::chrono::milliseconds retry);
+std::string hello_frame(const stream_info& stream, offset resumed_after,
+                        std::chrono::milliseconds retry);
 
 /// Says in-band that events between the reader's cursor and what follows are missing.
 std::string gap_frame(gap_reason reason, const cursor& requested, const stream_info& stream,

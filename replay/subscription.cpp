@@ -40,9 +40,17 @@ expected<void> subscription::read_log(std::size_t max_bytes, std::vector<hot_eve
   limits.max_bytes = max_bytes;
   limits.with_raw = with_raw_;
   const auto collect = [&](const event_view& e) {
-    event copy{std::string{e.workspace}, e.stream,            e.incarnation,       e.at,
-               e.global,                 e.time,              std::string{e.type}, std::string{e.turn},
-               std::string{e.data},      nullptr,             e.hash ? *e.hash : digest{}};
+    event copy{std::string{e.workspace},
+               e.stream,
+               e.incarnation,
+               e.at,
+               e.global,
+               e.time,
+               std::string{e.type},
+               std::string{e.turn},
+               std::string{e.data},
+               nullptr,
+               e.hash ? *e.hash : digest{}};
     if (!e.raw.empty())
       copy.raw = std::make_shared<const std::string>(e.raw);
     out.push_back(make_hot(std::make_shared<const event>(std::move(copy))));

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Keeps temporaries that g++ 12 destroys twice out of co_await expressions.
+
+To the right of co_await, up to the end of the statement, there may be no lambda that captures by
+value and no braced aggregate (docs/decisions: coroutine temporaries). Name it first, then move it.
+
+usage: check_coawait.py [root]     prints each violation as file:line, exits 1 if there is one
+"""
+import pathlib
+import re
+import sys
+
+CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|R"\((?:.|\n)*?\)"')
+CAPTURE = re.compile(r"(?<![\w\])])\[(?!\s*\])(?!\s*&)[^\]]*\]\s*(\(|\{|mutable)")
+BRACES = re.compile(r"[\w>]\s*\{|\(\s*\{|,\s*\{")
+
+
+def statement_after(code: str, start: int) -> str:
+    depth = 0
+    for at in range(start, len(code)):
+        c = code[at]
+        if c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+            if depth < 0:
+                return code[start:at]
+        elif c == ";" or (c == "{" and depth == 0):
+            return code[start:at]
+    return code[start:]
+
+
+def violations(root: pathlib.Path):
+    for path in sorted(root.glob("**/*.[ch]pp")):
+        relative = path.relative_to(root)
+        if relative.parts[0] in ("build", "node_modules", "data") or relative.parts[0].startswith("."):
+            continue
+        # Strings and comments become blanks of the same length, so that line numbers stay.
+        code = CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), path.read_text(errors="replace"))
+        for found in re.finditer(r"\bco_await\b", code):
+            statement = statement_after(code, found.end())
+            if CAPTURE.search(statement) or BRACES.search(statement):
+                line = code.count("\n", 0, found.start()) + 1
+                yield f"{relative}:{line}: a lambda or braces to the right of co_await"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    found = list(violations(root))
+    print("\n".join(found) if found else "co_await: ok")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

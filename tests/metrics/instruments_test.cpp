@@ -1,0 +1,63 @@
+#include "metrics/instruments.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace tidemark;
+
+namespace {
+
+std::size_t series(const std::string& exposition) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < exposition.size(); at = exposition.find('\n', at) + 1)
+    count += exposition[at] != '#';
+  return count;
+}
+
+} // namespace
+
+SCENARIO("series with closed label sets exist from the first scrape") {
+  const instruments metrics{"1.2.3"};
+  const auto page = metrics.expose();
+  for (auto expected :
+       {"tidemark_build_info{version=\"1.2.3\"} 1", "tidemark_turns_total{outcome=\"failed\"} 0",
+        "tidemark_log_accepting 1", "tidemark_agent_turn_starts_total{start=\"warm\"} 0",
+        "process_resident_memory_bytes", "tidemark_gaps_total{reason=\"epoch\"} 0"})
+    CHECK(page.find(expected) != std::string::npos);
+}
+
+SCENARIO("no input makes the number of series grow without bound") {
+  instruments metrics{"1"};
+  metrics.usage("a-model", 1, 2, 3, 4, 0.5);
+  metrics.http_request("GET", "/x", 200, instruments::seconds{0.1});
+  for (int i = 0; i < 1000; ++i) {
+    const auto odd = "odd\"\\\n" + std::to_string(i);
+    metrics.usage("m" + odd, 1, 1, 1, 1, 1);
+    metrics.http_limit_hit(odd);
+    metrics.turn_ended(odd, instruments::seconds{1});
+    metrics.http_request(odd, "unmatched", 404, instruments::seconds{0});
+    metrics.permission(odd, odd);
+    metrics.fault(odd);
+    metrics.agent_killed(odd);
+  }
+  CHECK(series(metrics.expose()) < 500);
+}
+
+SCENARIO("usage never goes down, whatever an agent claims") {
+  instruments metrics{"1"};
+  metrics.usage("m", 5, 0, 0, 0, 1.5);
+  metrics.usage("m", -7, 0, 0, 0, -3);
+  const auto page = metrics.expose();
+  CHECK(page.find("tidemark_tokens_total{kind=\"input\",model=\"m\"} 5") != std::string::npos);
+  CHECK(page.find("tidemark_cost_usd_total{model=\"m\"} 1.5") != std::string::npos);
+}
+
+SCENARIO("the log's figures are read at each scrape") {
+  instruments metrics{"1"};
+  metrics.observe_log([] { return instruments::log_gauges{11, 12, 13, 14, 15}; });
+  const auto page = metrics.expose();
+  CHECK(page.find("tidemark_log_size_bytes 11") != std::string::npos);
+  CHECK(page.find("tidemark_log_head_position 14") != std::string::npos);
+}
