@@ -1,0 +1,80 @@
+#include "process/orphans.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include <dirent.h>
+#include <unistd.h>
+
+namespace tidemark {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto wait_limit = 5s;
+
+std::string contents(const std::string& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// A dead process that its parent has not waited for has an empty environment.
+bool carries(int pid, std::string_view mark) {
+  std::string environment{'\0'};
+  environment += contents("/proc/" + std::to_string(pid) + "/environ");
+  environment += '\0';
+  std::string whole{'\0'};
+  whole += mark;
+  whole += '\0';
+  return environment.find(whole) != std::string::npos;
+}
+
+std::vector<int> marked_processes(std::string_view mark) {
+  std::vector<int> found;
+  DIR* directory = ::opendir("/proc");
+  if (!directory)
+    return found;
+  while (const dirent* item = ::readdir(directory)) {
+    const std::string_view name{item->d_name};
+    int pid = 0;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (failed == std::errc{} && end == name.data() + name.size() && pid != ::getpid() && carries(pid, mark))
+      found.push_back(pid);
+  }
+  ::closedir(directory);
+  return found;
+}
+
+} // namespace
+
+std::vector<int> kill_marked(std::string_view instance) {
+  std::vector<int> killed;
+  if (instance.empty())
+    return killed;
+  const auto mark = std::string{instance_mark} + "=" + std::string{instance};
+  const auto limit = std::chrono::steady_clock::now() + wait_limit;
+  // Again until none is found: one of them may have forked while we looked.
+  while (std::chrono::steady_clock::now() < limit) {
+    const auto found = marked_processes(mark);
+    bool alive = false;
+    for (const int pid : found) {
+      if (::kill(pid, SIGKILL) != 0)
+        continue; // gone, or not ours to kill
+      alive = true;
+      if (std::find(killed.begin(), killed.end(), pid) == killed.end())
+        killed.push_back(pid);
+    }
+    if (!alive)
+      break;
+    std::this_thread::sleep_for(2ms);
+  }
+  return killed;
+}
+
+} // namespace tidemark
