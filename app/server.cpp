@@ -1,1 +1,255 @@
-// to come
+#include "app/server.hpp"
+
+#include "actors/agent_host.hpp"
+#include "actors/directory.hpp"
+#include "actors/log_writer.hpp"
+#include "app/exit_code.hpp"
+#include "app/process_limits.hpp"
+#include "app/shutdown.hpp"
+#include "http/server.hpp"
+#include "process/orphans.hpp"
+#include "storage/instance.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct actor_config : caf::actor_system_config {
+  explicit actor_config(const settings& what) {
+    const auto cores = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    // `sharing`: the default policy makes calls from I/O threads several times slower and polls when idle.
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", what.worker_threads == 0 ? cores : what.worker_threads);
+    set("scheduler.max-throughput", std::size_t{100});
+  }
+};
+
+int cannot_start(const error& why) {
+  logging::error("server", "cannot start: {}", why.describe());
+  return exit_cannot_start;
+}
+
+expected<void> check_address(const http_options& http) {
+  if (!http.token.empty() || is_loopback(http.host))
+    return {};
+  if (!http.insecure_no_auth)
+    return fail(errc::invalid_argument,
+                fmt::format("{} can be reached by others and no token is set: set INTERNAL_API_TOKEN, or listen on "
+                            "127.0.0.1 (--host)", http.host));
+  logging::warning("server", "serving {} WITHOUT A TOKEN: anyone who reaches it can run commands here", http.host);
+  return {};
+}
+
+void check_limits(const settings& what) {
+  const auto have = raise_open_files();
+  const auto need = needed_open_files(what.http.max_connections, what.agent.max_live);
+  if (have < need)
+    logging::warning("server", "the limit of open files is {}, full load needs {}: raise it (ulimit -n, LimitNOFILE=) "
+                     "or lower http.max_connections", have, need);
+}
+
+void clear_leftovers(const settings& what) {
+  const auto killed = kill_marked(what.agent.instance);
+  if (!killed.empty())
+    logging::warning("server", "killed {} processes that agents of an earlier run had left", killed.size());
+}
+
+/// Ends with the reason of the first of the watched actors that goes down before shutdown.
+caf::behavior watch(caf::event_based_actor* self, log_writer_actor writer, directory_actor directory) {
+  self->monitor(writer);
+  self->monitor(directory);
+  self->set_down_handler([self, writer_address = writer.address()](const caf::down_msg& down) {
+    const auto part = down.source == writer_address ? "log writer" : "directory";
+    fail_server(fmt::format("the {} has failed: {}", part, self->system().render(down.reason)));
+  });
+  return {[](caf::unit_t) {}};
+}
+
+template <class Handle>
+void stop_actor(caf::scoped_actor& self, const Handle& who, std::string_view name, std::chrono::milliseconds limit) {
+  self->request(who, limit, stop_atom::value)
+    .receive([](bool) {},
+             [&](const caf::error& why) {
+               logging::warning("server", "{} did not end in order: {}", name, self->system().render(why));
+             });
+}
+
+/// The running server. Members stand in the order of their start; destruction is the reverse.
+class server {
+public:
+  server(const settings& what, event_log& log, instruments& metrics)
+    : what_(what), log_(log), metrics_(metrics),
+      events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}), blocking_(what.blocking_threads),
+      actors_config_(what), actors_(actors_config_), agents_(actors_, what.agent, metrics) {
+    metrics_.observe_log([&log, directory = what.log.directory] {
+      const auto figures = log.figures();
+      std::error_code ignored;
+      const auto space = std::filesystem::space(directory, ignored);
+      return instruments::log_gauges{figures.bytes_on_disk, figures.wal_bytes, figures.streams,
+                                     figures.head.value, ignored ? 0 : space.available};
+    });
+    spawn_actors();
+  }
+
+  /// Serves from here on. Returns the port.
+  expected<std::uint16_t> start() {
+    services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_, blocking_,
+                                      what_.agent.workspace_root, TIDEMARK_VERSION, what_.agent.rights, stopping_});
+    http_ = std::make_unique<http_server>(actors_, *services_);
+    auto port = http_->start();
+    if (port)
+      caf::anon_send(probe_, probe_atom::value);
+    return port;
+  }
+
+  /// The ordered end: no new work, running turns end as interrupted and durable, their readers hear
+  /// of it, then everything beneath them goes.
+  void stop() {
+    stopping_ = true;
+    if (http_)
+      http_->stop_accepting();
+    caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
+    {
+      caf::scoped_actor self{actors_};
+      stop_actor(self, directory_, "directory", 5s);
+      events_.wake_all();
+      if (http_)
+        http_->stop(1500ms);
+      stop_actor(self, probe_, "probe", 1s);
+      stop_actor(self, writer_, "log writer", 1s);
+    }
+    http_.reset();
+    services_.reset();
+    blocking_.stop();
+    blocking_.join();
+    // A handle that is left over would keep the actor system from ending.
+    watch_ = {};
+    probe_ = {};
+    directory_ = {};
+    writer_ = {};
+  }
+
+private:
+  void spawn_actors() {
+    log_writer_deps writer_deps{log_, events_, metrics_};
+    writer_deps.max_batch_events = what_.batch_events;
+    writer_deps.max_batch_bytes = what_.batch_bytes;
+    writer_ = spawn_log_writer(actors_, writer_deps);
+    directory_deps deps{log_, writer_, metrics_, what_.rules, what_.agent.workspace_root,
+                        [this](const std::string& workspace, workspace_actor owner) {
+                          return agents_.spawn_session(workspace, std::move(owner));
+                        }};
+    deps.idle_after = what_.workspace_idle;
+    deps.max_restarts = what_.workspace_restarts;
+    directory_ = spawn_directory(actors_, std::move(deps));
+    probe_ = agents_.spawn_probe();
+    watch_ = actors_.spawn(watch, writer_, directory_);
+  }
+
+  const settings& what_;
+  event_log& log_;
+  instruments& metrics_;
+  hub events_;
+  std::atomic<bool> stopping_ = false;
+  boost::asio::thread_pool blocking_;
+  actor_config actors_config_;
+  caf::actor_system actors_;
+  agent_host agents_;
+  log_writer_actor writer_;
+  directory_actor directory_;
+  agent_probe_actor probe_;
+  caf::actor watch_;
+  std::unique_ptr<http_services> services_;
+  std::unique_ptr<http_server> http_;
+};
+
+/// Reports what each commit cost.
+rocks_log_options measured(rocks_log_options options, instruments& metrics) {
+  options.on_commit = [&metrics](const commit_figures& f) {
+    metrics.commit(f.requests, f.events, f.bytes, f.write, f.sync);
+  };
+  return options;
+}
+
+expected<std::string> prepare_directories(const settings& what) {
+  for (const auto& directory : {what.data_directory, what.agent.workspace_root, what.agent.state_directory}) {
+    std::error_code failed;
+    std::filesystem::create_directories(directory, failed);
+    if (failed)
+      return fail(errc::io, fmt::format("cannot create {}: {}", directory, failed.message()));
+  }
+  return load_or_create_instance(what.data_directory);
+}
+
+/// Serves until told to stop; `stopped` says why.
+int serve(const settings& what, server& running, std::ostream& out) {
+  const auto port = running.start();
+  if (!port) {
+    running.stop();
+    return cannot_start(port.error());
+  }
+  out << "tidemark listening on " << server_url(what.http.host, *port) << std::endl;
+  const auto why = wait_for_stop();
+  if (why.fault.empty())
+    logging::info("server", "stopping on signal {}", why.signal);
+  else
+    logging::error("server", "stopping: {}", why.fault);
+  const shutdown_watchdog watchdog{what.shutdown_limit, exit_failed, [&] { kill_marked(what.agent.instance); }};
+  running.stop();
+  return why.fault.empty() ? exit_ok : exit_cannot_start;
+}
+
+} // namespace
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+}
+
+std::string server_url(std::string_view host, std::uint16_t port) {
+  const bool bare_v6 = host.find(':') != std::string_view::npos && !host.starts_with('[');
+  return fmt::format("http://{}{}{}:{}", bare_v6 ? "[" : "", host, bare_v6 ? "]" : "", port);
+}
+
+int run_server(const settings& given, std::ostream& out) {
+  take_signals();
+  logging::set_level(given.log_level);
+  if (auto allowed = check_address(given.http); !allowed)
+    return cannot_start(allowed.error());
+  check_limits(given);
+  auto what = given;
+  auto instance = prepare_directories(what);
+  if (!instance)
+    return cannot_start(instance.error());
+  what.agent.instance = *instance;
+  instruments metrics{TIDEMARK_VERSION};
+  // The log's lock comes first: whoever holds it may kill what carries the directory's mark.
+  auto log = open_rocks_log(measured(what.log, metrics));
+  if (!log)
+    return cannot_start(log.error());
+  clear_leftovers(what);
+  logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION, what.agent.kind,
+                what.agent.binary, what.data_directory);
+  int code = exit_ok;
+  {
+    server running{what, **log, metrics};
+    code = serve(what, running, out);
+  }
+  // Nothing an agent started outlives the server, whatever went wrong above.
+  clear_leftovers(what);
+  return code;
+}
+
+} // namespace tidemark

@@ -1,0 +1,231 @@
+#include "app/api_client.hpp"
+
+#include "base/json.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <random>
+#include <thread>
+
+namespace tidemark {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+
+struct easy_deleter {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+struct list_deleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using header_list = std::unique_ptr<curl_slist, list_deleter>;
+
+void add_header(header_list& list, const std::string& line) {
+  list.reset(curl_slist_append(list.release(), line.c_str()));
+}
+
+/// One transfer: the pieces of a good answer go to `take`, the body of a bad one is kept.
+struct transfer {
+  std::unique_ptr<CURL, easy_deleter> handle{curl_easy_init()};
+  header_list headers;
+  api_client::piece_handler take;
+  std::string error_body;
+  bool ended_by_us = false;
+
+  [[nodiscard]] int status() const {
+    long code = 0;
+    curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &code);
+    return static_cast<int>(code);
+  }
+};
+
+constexpr std::size_t max_error_body = 64 << 10;
+
+std::size_t on_piece(char* data, std::size_t, std::size_t size, void* user) {
+  auto& t = *static_cast<transfer*>(user);
+  const std::string_view piece{data, size};
+  if (t.status() >= 400) {
+    t.error_body.append(piece.substr(0, max_error_body - std::min(max_error_body, t.error_body.size())));
+    return size;
+  }
+  if (t.take(piece))
+    return size;
+  t.ended_by_us = true;
+  return 0; // curl's way to stop
+}
+
+int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return interrupted ? 1 : 0; }
+
+void prepare(transfer& t, const api_address& address, const std::string& path, const api_client::headers& extra) {
+  auto* h = t.handle.get();
+  curl_easy_setopt(h, CURLOPT_URL, (address.url + path).c_str());
+  curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(h, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
+  curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+  curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+  curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_piece);
+  curl_easy_setopt(h, CURLOPT_WRITEDATA, &t);
+  add_header(t.headers, "Expect:"); // no round trip before a body
+  if (!address.token.empty())
+    add_header(t.headers, "Authorization: Bearer " + address.token);
+  for (const auto& [name, value] : extra)
+    add_header(t.headers, name + ": " + value);
+  curl_easy_setopt(h, CURLOPT_HTTPHEADER, t.headers.get());
+}
+
+expected<void> perform(transfer& t, const api_address& address) {
+  const auto code = curl_easy_perform(t.handle.get());
+  if (interrupted)
+    return fail(errc::cancelled, "interrupted");
+  if (t.status() >= 400)
+    return tl::unexpected(error_of_response({t.status(), t.error_body}));
+  if (code == CURLE_OK || t.ended_by_us)
+    return {};
+  return fail(errc::unavailable, fmt::format("no answer from {}: {}", address.url, curl_easy_strerror(code)));
+}
+
+errc code_of_status(int status) {
+  switch (status) {
+    case 401: return errc::unauthorized;
+    case 403: return errc::forbidden;
+    case 404: return errc::not_found;
+    case 409: return errc::conflict;
+    case 410: return errc::trimmed;
+    case 413: return errc::too_large;
+    case 416: return errc::ahead;
+    default: return status >= 500 ? errc::internal : errc::invalid_argument;
+  }
+}
+
+/// Sleeps in small pieces, so that an interrupt ends it.
+void wait_for(std::chrono::milliseconds delay) {
+  const auto until = std::chrono::steady_clock::now() + delay;
+  while (!interrupted && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::min(delay, 50ms));
+}
+
+/// Spread out, so that many clients of one server do not come back in step.
+std::chrono::milliseconds jittered(std::chrono::milliseconds delay) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return std::chrono::milliseconds{std::uniform_int_distribution<std::int64_t>{delay.count() / 2, delay.count()}(random)};
+}
+
+} // namespace
+
+bool interrupted_by_user() { return interrupted; }
+
+void catch_interrupts() {
+  for (const int number : {SIGINT, SIGTERM})
+    std::signal(number, [](int) { interrupted = true; });
+  std::signal(SIGPIPE, SIG_IGN); // NOLINT: `tidemark tail | head` ends by the failed write
+}
+
+api_client::api_client(api_address address) : address_(std::move(address)) {
+  while (address_.url.ends_with('/'))
+    address_.url.pop_back();
+}
+
+expected<api_response> api_client::call(std::string_view method, const std::string& path, const std::string& body,
+                                        const headers& extra) {
+  transfer t;
+  api_response response;
+  t.take = [&](std::string_view piece) {
+    response.body += piece;
+    return true;
+  };
+  auto all = extra;
+  if (!body.empty())
+    all.emplace("Content-Type", "application/json");
+  prepare(t, address_, path, all);
+  curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
+  curl_easy_setopt(t.handle.get(), CURLOPT_TIMEOUT_MS, 60'000L);
+  if (!body.empty() || method == "POST") {
+    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDS, body.c_str());
+    curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
+  }
+  return perform(t, address_).map([&] {
+    response.status = t.status();
+    return std::move(response);
+  });
+}
+
+expected<void> api_client::stream(const std::string& path, const headers& extra, const piece_handler& take) {
+  transfer t;
+  t.take = take;
+  prepare(t, address_, path, extra);
+  // The server writes at least a heartbeat every 15 s: three missed ones mean a dead connection.
+  curl_easy_setopt(t.handle.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(t.handle.get(), CURLOPT_LOW_SPEED_TIME, 50L);
+  return perform(t, address_);
+}
+
+expected<void> api_client::follow(const std::string& path, const event_handler& take, std::chrono::seconds patience) {
+  sse_parser parser;
+  bool over = false;
+  auto last_contact = std::chrono::steady_clock::now();
+  auto delay = 100ms;
+  for (;;) {
+    headers extra{{"Accept", "text/event-stream"}};
+    if (!parser.last_id().empty())
+      extra.emplace("Last-Event-ID", parser.last_id());
+    parser.reconnect();
+    auto done = stream(path, extra, [&](std::string_view piece) {
+      last_contact = std::chrono::steady_clock::now();
+      delay = 100ms;
+      for (const auto& e : parser.feed(piece)) {
+        over = e.type == "end" || !take(e);
+        if (over)
+          return false;
+      }
+      return true;
+    });
+    if (over)
+      return {};
+    const bool worth_retrying = done || done.error().code == errc::unavailable || done.error().code == errc::internal;
+    if (!worth_retrying || interrupted)
+      return interrupted ? expected<void>{fail(errc::cancelled, "interrupted")} : done;
+    if (std::chrono::steady_clock::now() - last_contact > patience)
+      return done ? expected<void>{fail(errc::unavailable, "the stream keeps ending")} : done;
+    wait_for(jittered(delay));
+    delay = std::min(delay * 2, 2000ms);
+  }
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+                       std::string_view{"-._~"}.find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return out;
+}
+
+error error_of_response(const api_response& response) {
+  error out{code_of_status(response.status), fmt::format("the server answered {}", response.status)};
+  const auto parsed = parse_json(response.body);
+  if (!parsed || !parsed->is_object())
+    return out;
+  for (const auto* key : {"detail", "title"})
+    if (const auto text = string_at(*parsed, key)) {
+      out.message = *text;
+      return out;
+    }
+  if (const auto text = string_at(object_at(*parsed, "error"), "message"))
+    out.message = *text;
+  return out;
+}
+
+} // namespace tidemark

@@ -1,0 +1,20 @@
+#include "app/process_limits.hpp"
+
+#include <sys/resource.h>
+
+namespace tidemark {
+
+std::uint64_t raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return 0;
+  const auto before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+std::uint64_t needed_open_files(std::uint64_t connections, std::uint64_t agents) {
+  return connections + 4 * agents + 512 + 64;
+}
+
+} // namespace tidemark

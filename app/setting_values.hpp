@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/error.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// How the values of settings are written. Every `parse_` answers `invalid_argument` with what is
+// allowed; every `show_` gives text that its `parse_` reads back to the same value.
+namespace tidemark {
+
+/// A whole number in decimal within [lowest, highest].
+expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest, std::uint64_t highest);
+
+/// `64MiB`, `512KiB`, `1GiB`, or a number of bytes. `KB`, `MB`, `GB` are powers of ten.
+expected<std::uint64_t> parse_bytes(std::string_view text);
+std::string show_bytes(std::uint64_t bytes);
+
+/// `250ms`, `30s`, `10m`, `2h`. A number without a unit is refused: seconds and milliseconds are
+/// too easily taken for each other.
+expected<std::chrono::milliseconds> parse_duration(std::string_view text);
+std::string show_duration(std::chrono::milliseconds d);
+
+/// `true`, `false`, `1`, `0`, `yes`, `no`, `on`, `off`, in any case.
+expected<bool> parse_toggle(std::string_view text);
+
+/// Comma-separated; blanks around the items are dropped, empty items too.
+std::vector<std::string> parse_list(std::string_view text);
+std::string show_list(const std::vector<std::string>& items);
+
+} // namespace tidemark
