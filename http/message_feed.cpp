@@ -1,0 +1,151 @@
+#include "http/message_feed.hpp"
+
+#include "base/logging.hpp"
+#include "base/uuid.hpp"
+#include "http/problem.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark {
+
+namespace {
+
+constexpr std::size_t batch_bytes = 256 << 10;
+/// How long a live stream waits, once shutdown has begun, for its turn's own end.
+constexpr std::chrono::seconds shutdown_grace{3};
+
+submit_turn submission_of(message_request& request) {
+  submit_turn turn;
+  turn.prompt = std::move(request.content);
+  turn.source = request.source;
+  turn.environment = std::move(request.environment);
+  turn.holds_result = true;
+  return turn;
+}
+
+} // namespace
+
+result_claim::result_claim(directory_actor directory, std::string workspace, std::string turn)
+  : directory_(std::move(directory)), workspace_(std::move(workspace)), turn_(std::move(turn)) {}
+
+result_claim::~result_claim() {
+  const auto what = received_ ? command{client_received{turn_}} : command{client_left{turn_}};
+  command_ptr message = std::make_shared<const command>(what);
+  caf::anon_send(directory_, route_atom::value, workspace_, false, std::move(message));
+}
+
+message_feed::message_feed(exchange& with, body_stream& out, message_request request)
+  : exchange_(with),
+    out_(out),
+    request_(std::move(request)),
+    err_id_(new_uuid(now_utc())),
+    translation_({{}, err_id_, with.services().options.proof_of_life}, clock::now()) {}
+
+task<void> message_feed::open() {
+  command what = submission_of(request_);
+  auto workspace = request_.workspace;
+  const auto reply = co_await exchange_.ask<submit_reply>(std::move(workspace), true, std::move(what));
+  if (!reply) {
+    refuse(reply.error());
+    co_return;
+  }
+  auto& services = exchange_.services();
+  claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, reply->turn);
+  translation_ = v1_translation{{reply->turn, err_id_, services.options.proof_of_life}, clock::now()};
+  subscription_ =
+    std::make_unique<subscription>(services.log, services.events, reply->stream, reply->at, out_.waker());
+  if (reply->place > 0)
+    co_await tell_place();
+}
+
+task<std::vector<v1_frame>> message_feed::next(clock::time_point until) {
+  while (waiting_frames_.empty() && !translation_.over() && !out_.client_left()) {
+    const auto state = subscription_->poll(batch_bytes, events_);
+    if (state == subscription::state::ready) {
+      translate();
+    } else if (state == subscription::state::behind) {
+      co_await read_behind();
+    } else if (state == subscription::state::ended) {
+      refuse({errc::cancelled, "the workspace was deleted"});
+    } else {
+      const auto now = clock::now();
+      end_if_stopping(now);
+      keep(translation_.on_time(now));
+      if (now >= until)
+        break;
+      if (waiting_frames_.empty())
+        co_await out_.wait(wake_time(until) - now);
+    }
+    if (translation_.queue_moved())
+      co_await tell_place();
+  }
+  std::vector<v1_frame> frames;
+  frames.swap(waiting_frames_);
+  co_return frames;
+}
+
+task<void> message_feed::read_behind() {
+  auto read = [this] { return subscription_->read_log(batch_bytes, events_); };
+  const auto done = co_await exchange_.blocking(std::move(read));
+  if (done)
+    translate();
+  else
+    refuse(done.error());
+}
+
+task<void> message_feed::tell_place() {
+  command what = get_queue{};
+  auto workspace = request_.workspace;
+  const auto queue = co_await exchange_.ask<queue_reply>(std::move(workspace), false, std::move(what));
+  if (queue)
+    keep(translation_.on_queue(*queue, now_utc()));
+}
+
+void message_feed::translate() {
+  const auto now = clock::now();
+  for (const auto& hot : events_)
+    keep(translation_.on_event(event_view::of(*hot->what), now));
+  if (!translation_.over())
+    return;
+  turn_ended_ = true;
+  if (const auto& why = failure())
+    logging::warning("http", "{}: task failed, workspace {} code {} err_id={}: {}", exchange_.route(),
+                     request_.workspace, why->code, err_id_, why->message);
+}
+
+void message_feed::refuse(const error& why) {
+  const auto info = describe_failure(why, exchange_.route());
+  err_id_ = info.err_id;
+  translation_.name_failure(err_id_);
+  keep(translation_.on_failure({info.code, info.message, info.retryable, info.details}));
+}
+
+void message_feed::end_if_stopping(clock::time_point now) {
+  if (!exchange_.services().stopping.load())
+    return;
+  if (!stopping_since_)
+    stopping_since_ = now;
+  // A running turn is about to be ended by its workspace; one in the queue stays there.
+  const auto may_still_end = translation_.started() && now - *stopping_since_ < shutdown_grace;
+  if (!may_still_end)
+    refuse({errc::unavailable, "the server is shutting down", true});
+}
+
+message_feed::clock::time_point message_feed::wake_time(clock::time_point until) const {
+  const auto due = std::min(until, translation_.next_due());
+  return stopping_since_ ? std::min(due, *stopping_since_ + shutdown_grace) : due;
+}
+
+void message_feed::keep(std::vector<v1_frame> frames) {
+  std::move(frames.begin(), frames.end(), std::back_inserter(waiting_frames_));
+}
+
+void message_feed::received() {
+  if (claim_ && turn_ended_)
+    claim_->received();
+}
+
+} // namespace tidemark
