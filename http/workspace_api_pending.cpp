@@ -1,0 +1,118 @@
+#include "http/problem.hpp"
+#include "http/v1_shapes.hpp"
+#include "http/workspace_api.hpp"
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace tidemark {
+
+namespace {
+
+/// The results that are on their way to some reader right now, so that two readers who ask at the
+/// same time do not both get them. Shared by all I/O threads.
+class offered_results {
+public:
+  /// Holds what one answer offers until it is settled or has failed.
+  class hold {
+  public:
+    explicit hold(std::shared_ptr<offered_results> owner) : owner_(std::move(owner)) {}
+    ~hold() {
+      const std::lock_guard lock{owner_->mutex_};
+      for (const auto& key : keys_)
+        owner_->keys_.erase(key);
+    }
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+
+    /// False if another reader is being given this result.
+    bool take(const std::string& workspace, const std::string& id) {
+      const std::lock_guard lock{owner_->mutex_};
+      auto key = std::pair{workspace, id};
+      if (!owner_->keys_.insert(key).second)
+        return false;
+      keys_.push_back(std::move(key));
+      return true;
+    }
+
+  private:
+    std::shared_ptr<offered_results> owner_;
+    std::vector<std::pair<std::string, std::string>> keys_;
+  };
+
+private:
+  std::mutex mutex_;
+  std::set<std::pair<std::string, std::string>> keys_;
+};
+
+task<expected<done>> settle(exchange& x, const std::string& workspace, std::vector<std::string> ids,
+                            const char* via) {
+  settle_pending settled;
+  settled.ids = std::move(ids);
+  settled.via = via;
+  command what = std::move(settled);
+  co_return co_await x.ask<done>(workspace, false, std::move(what));
+}
+
+/// A client that is gone before it has acknowledged the answer is offered the same results again.
+task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
+  const auto id = co_await workspace_of(x);
+  if (id.empty())
+    co_return;
+  command what = get_pending{};
+  auto reply = co_await x.ask<pending_reply>(id, false, std::move(what));
+  if (!reply && reply.error().code != errc::not_found) {
+    auto why = std::move(reply.error());
+    co_await send_v1_error(x, std::move(why));
+    co_return;
+  }
+  auto results = reply ? std::move(reply->results) : std::vector<pending_result>{};
+  const auto peeks = x.query("ack").value_or("true") == "false";
+  offered_results::hold hold{std::move(offered)};
+  if (!peeks)
+    std::erase_if(results, [&](const pending_result& r) { return !hold.take(id, r.id); });
+  auto body = pending_object(id, results);
+  const auto acknowledged = co_await send_json(x, std::move(body));
+  if (peeks || !acknowledged || results.empty())
+    co_return;
+  std::vector<std::string> ids;
+  for (auto& result : results)
+    ids.push_back(std::move(result.id));
+  co_await settle(x, id, std::move(ids), "poll");
+}
+
+task<void> acknowledge(exchange& x) {
+  const auto id = co_await workspace_of(x);
+  if (id.empty())
+    co_return;
+  auto ids = parse_ack_request(x.request().body());
+  if (!ids) {
+    auto why = std::move(ids.error());
+    co_await send_v1_error(x, std::move(why));
+    co_return;
+  }
+  auto body = json::object();
+  body["status"] = "ok";
+  body["workspace_id"] = id;
+  body["acknowledged"] = json(*ids);
+  const auto settled = co_await settle(x, id, std::move(*ids), "ack");
+  if (!settled) {
+    auto why = settled.error();
+    co_await send_v1_error(x, std::move(why));
+    co_return;
+  }
+  co_await send_json(x, std::move(body));
+}
+
+} // namespace
+
+void add_workspace_pending_routes(router& to) {
+  auto offered = std::make_shared<offered_results>();
+  to.add("GET", "/api/v1/workspaces/{id}/pending-results",
+         [offered](exchange& x) { return read_pending(x, offered); });
+  to.add("POST", "/api/v1/workspaces/{id}/pending-results/ack", acknowledge);
+}
+
+} // namespace tidemark
