@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -45,13 +46,37 @@ struct turn_record {
   bool needs_environment = false; ///< it came with environment values, which are never stored
   bool holds_result = false;
   int attempt = 0;
-  bool cancelling = false;
-  bool interrupting = false;
+  std::string idempotency_key;
+  json metadata = json::object();
 };
 
-/// All that a workspace remembers. A value: equal event histories give equal states.
+/// An idempotency key and the turn that it brought forth.
+struct remembered_key {
+  std::string key;
+  std::string turn;
+  std::string body_hash;
+  offset at; ///< of its `turn.queued`
+};
+
+/// The turn that the agent's session was told to run and has not ended yet. It lives and dies with
+/// this process: neither stored nor part of the history, so a recovered workspace has none.
+struct session_hold {
+  std::string turn;
+  std::string resume;      ///< the conversation that it was told to resume
+  std::string heard;       ///< the conversation's id as the agent says it
+  std::string interrupted_by;
+  bool interrupting = false;
+  bool reset = false;      ///< the session was reset meanwhile: nothing is written back
+  std::set<std::string> answered;           ///< permission asks that were answered
+  std::map<std::string, json> open_items;   ///< started and not completed
+  std::set<std::string> closed_items;       ///< completed by us when the turn ended under them
+};
+
+/// All that a workspace remembers. A value: equal event histories give equal states, but for
+/// `held`, which no event tells of.
 struct workspace_state {
   std::string id;
+  stream_id stream;
   epoch incarnation;
   offset head;
   timestamp created;
@@ -62,14 +87,20 @@ struct workspace_state {
   std::optional<std::vector<std::string>> tools;
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
-  bool reset_while_running = false; ///< the running turn must not write its session back
   std::set<std::string> open_permissions;
   std::map<std::string, pending_result> pending;         ///< by result id (the turn's id)
   std::map<std::string, pending_result> undelivered;     ///< ended; its client is still taking it
-  std::deque<std::pair<std::string, std::pair<std::string, std::string>>> idempotency; ///< key -> turn, body hash
+  std::deque<remembered_key> idempotency;                ///< oldest first
   std::size_t auth_failures = 0;
   std::optional<timestamp> paused_until;
   offset snapshot_at;               ///< head of the last stored snapshot
+  std::optional<session_hold> held;
+
+  /// The turn that runs now as clients see it: started, or begun and about to start. Null if none,
+  /// also while the process of a cancelled turn is still dying.
+  [[nodiscard]] const turn_record* current() const;
+  [[nodiscard]] bool is_begun(const turn_record& queued) const { return held && held->turn == queued.turn; }
+  [[nodiscard]] bool busy() const { return running || !queue.empty(); }
 };
 
 /// What the shell must do once the events are durable.
@@ -89,7 +120,14 @@ struct decided {
   bool ends_stream = false;
 };
 
-/// The first use of a workspace: `workspace.created`.
+/// What outlived the recovery of a state because it is kept in memory beside it.
+struct survivors {
+  std::set<std::string> environments; ///< turns whose environment values are still known
+  std::set<std::string> clients;      ///< `holds_result` turns that still have their client
+};
+
+/// The first use of a workspace: `workspace.created`. Precondition: `id`, `stream` and
+/// `incarnation` of `working` are set.
 decided create(workspace_state& working, const workspace_rules& rules, timestamp now);
 
 /// One client command. `new_turn` is the id a submitted turn gets; `clients` says which
@@ -103,12 +141,18 @@ decided decide(workspace_state& working, const workspace_rules& rules, const ses
                const std::set<std::string>& clients, timestamp now);
 
 /// Time has passed: turn timeouts, expired results, the end of a pause.
-decided on_tick(workspace_state& working, const workspace_rules& rules, timestamp now);
+decided on_tick(workspace_state& working, const workspace_rules& rules,
+                const std::set<std::string>& clients, timestamp now);
 
 /// After recovery from the log: ends what was running when the server died (or runs it again if
 /// its caller asked for that), makes undelivered results pending, fails queued turns whose
 /// environment is lost, starts the next one.
-decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now);
+decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now,
+                     const survivors& kept = {});
+
+/// A supervised part failed and was started again: says so as an event.
+decided on_fault(workspace_state& working, const workspace_rules& rules, const std::string& component,
+                 const std::string& message, timestamp now);
 
 /// Orderly shutdown: ends the running turn as `interrupted`; the queue stays for the next start.
 decided on_shutdown(workspace_state& working, const workspace_rules& rules,
@@ -117,7 +161,7 @@ decided on_shutdown(workspace_state& working, const workspace_rules& rules,
 /// Applies one stored event. Total: unknown types and fields change nothing but head and time.
 void evolve(workspace_state& state, const event_view& e);
 
-/// Snapshot codec: `restore(snapshot(s)) == s` for everything that recovery needs.
+/// Snapshot codec: `restore(snapshot(s))` is `s` but for `held`, with `snapshot_at` at its head.
 std::string snapshot(const workspace_state& state);
 expected<workspace_state> restore(std::string_view text);
 
@@ -130,6 +174,14 @@ std::string active(std::string_view workspace);
 /// Table `turns`: `<stream id BE><turn id>`; turn ids sort by time.
 std::string turn(stream_id stream, std::string_view turn);
 std::string turns_of(stream_id stream);
+/// Prefixes of all summaries and of all active marks, for the start of the server.
+inline constexpr std::string_view summaries = "summary/";
+inline constexpr std::string_view actives = "active/";
 } // namespace record_key
+
+/// Codec of the `summary/<workspace>` record.
+std::string to_record(const workspace_summary& summary);
+expected<workspace_summary> summary_of(std::string_view record);
+workspace_summary summarize(const workspace_state& state);
 
 } // namespace tidemark

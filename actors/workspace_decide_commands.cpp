@@ -1,0 +1,249 @@
+#include "actors/workspace_draft.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <ranges>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t preview_characters = 80;
+
+/// The first characters of a prompt on one line (contracts: workspace API v1, TaskInfo).
+std::string preview_of(std::string_view prompt) {
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < prompt.size(); ++end) {
+    const auto continues = (static_cast<unsigned char>(prompt[end]) & 0xC0) == 0x80;
+    if (!continues && ++count > preview_characters)
+      break;
+  }
+  auto text = repair_utf8(prompt.substr(0, end));
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+json options_of(const submit_turn& what) {
+  json options = json::object();
+  options["model"] = what.model;
+  options["on_restart"] = what.on_restart == restart_rule::retry ? "retry" : "interrupt";
+  options["timeout_s"] = what.timeout ? json(what.timeout->count()) : json(nullptr);
+  options["holds_result"] = what.holds_result;
+  options["metadata"] = what.metadata;
+  // Names only: the values are secrets of this turn and never reach the log.
+  auto names = json::array();
+  for (const auto& name : std::views::keys(what.environment))
+    names.push_back(name);
+  options["env_names"] = std::move(names);
+  return options;
+}
+
+class command_visitor {
+public:
+  command_visitor(workspace_draft& d, const std::string& new_turn, std::set<std::string>& clients)
+    : d_(d), new_turn_(new_turn), clients_(clients) {}
+
+  void operator()(const submit_turn& what) {
+    if (const auto* known = remembered(what.idempotency_key))
+      return repeat(*known, what);
+    if (what.prompt.size() > d_.rules().max_prompt_bytes)
+      return d_.reply(fail(errc::too_large, "the prompt is larger than " +
+                                              std::to_string(d_.rules().max_prompt_bytes) + " bytes"));
+    if (state().queue.size() >= d_.rules().max_queued)
+      return d_.reply(fail(errc::too_large, "the queue is full (" + std::to_string(state().queue.size()) +
+                                              " turns wait); try again later"));
+    const auto ahead = state().queue.size() + (state().running ? 1 : 0);
+    json data = json::object();
+    data["turn"] = new_turn_;
+    data["source"] = what.source;
+    data["prompt"] = what.prompt;
+    data["prompt_preview"] = preview_of(what.prompt);
+    data["position"] = ahead;
+    data["options"] = options_of(what);
+    if (!what.idempotency_key.empty()) {
+      data["idempotency_key"] = what.idempotency_key;
+      data["body_hash"] = what.body_hash;
+    }
+    if (what.holds_result)
+      clients_.insert(new_turn_);
+    d_.emit("turn.queued", new_turn_, data);
+    d_.record(state().queue.back(), "queued");
+    submit_reply reply;
+    reply.turn = new_turn_;
+    reply.at = state().head;
+    reply.place = ahead;
+    d_.reply(reply);
+    start_next(d_);
+  }
+
+  void operator()(const cancel_turn& what) { cancel(what.turn, what.by); }
+
+  void operator()(const cancel_current& what) {
+    const auto* current = state().current();
+    cancel(current ? current->turn : std::string{}, what.by);
+  }
+
+  void operator()(const interrupt_turn& what) {
+    const auto* turn = find_turn(state(), what.turn);
+    const auto* current = state().current();
+    if (!turn || turn != current)
+      return cancel(what.turn, what.by);
+    auto& held = state().held;
+    if (held && !held->interrupting) {
+      held->interrupting = true;
+      held->interrupted_by = what.by;
+      d_.run(stop_turn{stop_force::interrupt});
+    }
+    d_.reply(cancel_reply{true, true});
+  }
+
+  void operator()(const reset_session& what) {
+    reset_reply reply;
+    if (!state().session.empty())
+      reply.old_session = state().session;
+    json data = json::object();
+    data["session"] = reply.old_session ? json(*reply.old_session) : json(nullptr);
+    data["by"] = what.by;
+    d_.emit("session.reset", {}, data);
+    if (state().held)
+      state().held->reset = true;
+    d_.reply(reply);
+    start_next(d_); // a pause over failed logins ends here
+  }
+
+  void operator()(const describe_workspace&) {
+    workspace_info info;
+    info.id = state().id;
+    info.path = d_.rules().path;
+    info.created = state().created;
+    info.updated = state().last_time;
+    if (!state().session.empty())
+      info.session = state().session;
+    info.busy = state().busy();
+    info.tools = state().tools;
+    info.metadata = state().metadata;
+    d_.reply(std::move(info));
+  }
+
+  void operator()(const get_queue&) {
+    queue_reply reply;
+    const auto* current = state().current();
+    if (current)
+      reply.current = task(*current);
+    for (const auto& turn : state().queue)
+      if (&turn != current)
+        reply.waiting.push_back(task(turn));
+    d_.reply(std::move(reply));
+  }
+
+  void operator()(const client_received& what) {
+    clients_.erase(what.turn);
+    // Pending already if the server recovered under the stream that its client went on reading.
+    if (state().undelivered.contains(what.turn) || state().pending.contains(what.turn))
+      deliver(what.turn, "stream");
+    d_.reply(done{});
+  }
+
+  void operator()(const client_left& what) {
+    clients_.erase(what.turn);
+    d_.reply(done{});
+    if (state().undelivered.contains(what.turn)) {
+      json data = json::object();
+      data["turn"] = what.turn;
+      data["ttl_s"] = d_.rules().pending_ttl.count();
+      d_.emit("result.pending", what.turn, data);
+      return;
+    }
+    const auto* turn = find_turn(state(), what.turn);
+    if (turn && turn->holds_result && turn != state().current())
+      cancel_with(d_, what.turn, "its client left before it started", clients_);
+  }
+
+  void operator()(const get_pending&) {
+    pending_reply reply;
+    for (const auto& result : std::views::values(state().pending))
+      if (result.expires > d_.now())
+        reply.results.push_back(result);
+    std::ranges::stable_sort(reply.results, {}, &pending_result::created);
+    d_.reply(std::move(reply));
+  }
+
+  void operator()(const settle_pending& what) {
+    for (const auto& id : what.ids)
+      if (state().pending.contains(id))
+        deliver(id, what.via);
+    d_.reply(done{});
+  }
+
+private:
+  workspace_state& state() { return d_.state(); }
+
+  const remembered_key* remembered(const std::string& key) {
+    if (key.empty())
+      return nullptr;
+    const auto& keys = state().idempotency;
+    const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), d_.rules().max_idempotency_keys));
+    const auto found = std::find_if(keys.end() - count, keys.end(), [&](const auto& k) { return k.key == key; });
+    return found == keys.end() ? nullptr : &*found;
+  }
+
+  void repeat(const remembered_key& known, const submit_turn& what) {
+    if (known.body_hash != what.body_hash)
+      return d_.reply(fail(errc::conflict, "the idempotency key was used with another request body"));
+    submit_reply reply;
+    reply.turn = known.turn;
+    reply.at = known.at;
+    reply.repeated = true;
+    const auto& queue = state().queue;
+    const auto waiting = std::ranges::find(queue, known.turn, &turn_record::turn);
+    if (waiting != queue.end())
+      reply.place = static_cast<std::size_t>(waiting - queue.begin()) + (state().running ? 1 : 0);
+    d_.reply(reply);
+  }
+
+  void cancel(const std::string& turn, const std::string& by) {
+    const auto* found = find_turn(state(), turn);
+    if (!found)
+      return d_.reply(cancel_reply{false, false});
+    const auto runs = found == state().current();
+    // The terminal event does not wait for the process: the caller hears at once, and the next turn
+    // starts when the session says that the old one is over.
+    cancel_with(d_, turn, by.empty() ? "the task was cancelled" : "the task was cancelled by " + by, clients_);
+    if (runs && state().held)
+      d_.run(stop_turn{stop_force::kill});
+    d_.reply(cancel_reply{true, true});
+    start_next(d_);
+  }
+
+  void deliver(const std::string& turn, const std::string& via) {
+    json data = json::object();
+    data["turn"] = turn;
+    data["via"] = via;
+    d_.emit("result.delivered", turn, data);
+  }
+
+  queued_task task(const turn_record& turn) {
+    queued_task t;
+    t.turn = turn.turn;
+    t.source = turn.source;
+    t.preview = turn.preview;
+    t.enqueued = turn.enqueued;
+    t.started = turn.started;
+    t.cancelling = state().held && state().held->turn == turn.turn && state().held->interrupting;
+    return t;
+  }
+
+  workspace_draft& d_;
+  const std::string& new_turn_;
+  std::set<std::string>& clients_;
+};
+
+} // namespace
+
+decided decide(workspace_state& working, const workspace_rules& rules, const command& what,
+               const std::string& new_turn, std::set<std::string>& clients, timestamp now) {
+  workspace_draft d{working, rules, now};
+  std::visit(command_visitor{d, new_turn, clients}, what);
+  return d.finish();
+}
+
+} // namespace tidemark

@@ -1,0 +1,211 @@
+#include "actors/workspace_draft.hpp"
+
+#include "agents/policy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+/// What only the workspace may say: an adapter that says it is kept, but not believed.
+bool is_ours(std::string_view type) {
+  return type.starts_with("turn.") || type.starts_with("result.") || type.starts_with("workspace.");
+}
+
+class report_reader {
+public:
+  report_reader(workspace_draft& d, const session_report& report, const std::set<std::string>& clients)
+    : d_(d), report_(report), clients_(clients) {
+    held_ = state().held && !report.turn.empty() && state().held->turn == report.turn;
+    live_ = held_ && find_turn(state(), report.turn) != nullptr;
+    // Output of a turn that is over belongs to none.
+    turn_ = live_ ? report.turn : std::string{};
+  }
+
+  void read() {
+    if (report_.started && live_)
+      start(*report_.started);
+    for (const auto& e : report_.events)
+      pass_on(e);
+    note_session();
+    for (const auto& ask : report_.asks)
+      answer(ask);
+    for (const auto& permission : report_.withdrawn)
+      withdraw(permission);
+    if (report_.end && held_)
+      end(*report_.end);
+  }
+
+private:
+  workspace_state& state() { return d_.state(); }
+
+  void start(const session_started& how) {
+    const auto* turn = find_turn(state(), turn_);
+    json agent = json::object();
+    agent["name"] = how.agent;
+    agent["version"] = how.version;
+    agent["pid"] = how.pid;
+    json data = json::object();
+    data["turn"] = turn_;
+    data["attempt"] = turn->attempt + 1;
+    data["session"] = state().held->resume.empty() ? json(nullptr) : json(state().held->resume);
+    data["agent"] = std::move(agent);
+    data["start"] = how.start;
+    data["policy"] = to_string(d_.rules().rights);
+    data["isolation"] = "none";
+    d_.emit("turn.started", turn_, data);
+    d_.record(*state().running, "running");
+  }
+
+  void pass_on(const agent_event& e) {
+    if (e.type == "turn.completed" && e.raw) {
+      terminal_line_ = e.raw; // our own terminal event carries the agent's line
+      return;
+    }
+    if (is_ours(e.type)) {
+      if (e.raw)
+        opaque(e);
+      return;
+    }
+    const auto item = item_of(e);
+    if (held_ && !item.empty()) {
+      if (state().held->closed_items.contains(item)) {
+        // Ended by us when its turn was cancelled: a second end would contradict the first.
+        if (e.raw)
+          opaque(e);
+        return;
+      }
+      if (live_ && e.type == "item.started")
+        state().held->open_items[item] = object_at(e.data, "item");
+      else if (e.type == "item.completed")
+        state().held->open_items.erase(item);
+    }
+    d_.emit(e.type, turn_, e.data, e.raw);
+  }
+
+  static std::string item_of(const agent_event& e) {
+    if (!e.type.starts_with("item."))
+      return {};
+    if (const auto id = string_or(object_at(e.data, "item"), "id"); !id.empty())
+      return id;
+    return string_or(e.data, "item", string_or(e.data, "item_id"));
+  }
+
+  void opaque(const agent_event& e) {
+    json data = json::object();
+    data["type"] = e.type;
+    data["late"] = true;
+    d_.emit("agent.opaque", turn_, data, e.raw);
+  }
+
+  void note_session() {
+    if (report_.session && held_)
+      state().held->heard = *report_.session;
+    // The tools are part of what a restart remembers, so an event has to tell of them.
+    if (report_.tools && !report_.tools->empty() && state().tools != report_.tools) {
+      json data = json::object();
+      data["session"] = report_.session ? json(*report_.session) : json(nullptr);
+      data["tools"] = *report_.tools;
+      data["synthetic"] = true;
+      d_.emit("session.started", turn_, data);
+    }
+  }
+
+  void answer(const permission_ask& ask) {
+    // The policy of this very moment, not the one the process was started with.
+    const auto by_policy = answer_by_policy(d_.rules().rights, ask.tool);
+    const auto first = !held_ || state().held->answered.insert(ask.id).second;
+    if (first) {
+      json data = json::object();
+      data["permission"] = ask.id;
+      data["tool"] = ask.tool;
+      data["decision"] = by_policy.what == decision::allow ? "allow" : "deny";
+      data["by"] = "policy";
+      data["policy"] = to_string(d_.rules().rights);
+      data["message"] = by_policy.message;
+      d_.emit("permission.resolved", turn_, data);
+    }
+    d_.run(answer_permission{session_answer{ask.id, by_policy.what, by_policy.message}});
+  }
+
+  void withdraw(const std::string& permission) {
+    if (!state().open_permissions.contains(permission))
+      return;
+    json data = json::object();
+    data["permission"] = permission;
+    data["decision"] = "deny";
+    data["by"] = "withdrawn";
+    data["message"] = "the agent needs no answer any more";
+    d_.emit("permission.resolved", turn_, data);
+  }
+
+  void end(turn_result result) {
+    const auto hold = *state().held;
+    if (result.session_lost && !hold.resume.empty())
+      lose_session(hold, result);
+    const auto again = live_ && result.session_lost && !hold.resume.empty() && !hold.interrupting;
+    if (again) {
+      run_without_resume(hold);
+      return;
+    }
+    if (live_) {
+      if (hold.interrupting)
+        interrupted(hold, result);
+      complete_turn(d_, report_.turn, result, clients_, report_.exit, terminal_line_);
+    }
+    state().held.reset();
+    start_next(d_);
+  }
+
+  void lose_session(const session_hold& hold, const turn_result& result) {
+    if (state().session != hold.resume)
+      return; // reset meanwhile
+    json data = json::object();
+    data["session"] = hold.resume;
+    data["reason"] = result.why ? result.why->message : "the agent knows no such conversation";
+    d_.emit("session.lost", turn_, data);
+  }
+
+  void run_without_resume(const session_hold& before) {
+    const auto* turn = find_turn(state(), before.turn);
+    session_begin begin;
+    begin.turn = turn->turn;
+    begin.prompt = turn->prompt;
+    begin.rights = d_.rules().rights;
+    begin.model = turn->model;
+    session_hold hold;
+    hold.turn = before.turn;
+    hold.reset = before.reset;
+    state().held = std::move(hold);
+    d_.run(start_turn{std::move(begin)});
+  }
+
+  /// Whatever the agent made of the interrupt: its caller was told that the turn ends.
+  static void interrupted(const session_hold& hold, turn_result& result) {
+    result.how = outcome::cancelled;
+    result.why = turn_error{std::string{task_cancelled},
+                            hold.interrupted_by.empty() ? "the task was interrupted"
+                                                        : "the task was interrupted by " + hold.interrupted_by,
+                            false, json::object()};
+  }
+
+  workspace_draft& d_;
+  const session_report& report_;
+  const std::set<std::string>& clients_;
+  bool held_ = false;
+  bool live_ = false;
+  std::string turn_;
+  shared_text terminal_line_;
+};
+
+} // namespace
+
+decided decide(workspace_state& working, const workspace_rules& rules, const session_report& report,
+               const std::set<std::string>& clients, timestamp now) {
+  workspace_draft d{working, rules, now};
+  report_reader{d, report, clients}.read();
+  return d.finish();
+}
+
+} // namespace tidemark

@@ -1,0 +1,168 @@
+#include "actors/workspace_draft.hpp"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+json usage_of(const token_usage& used) {
+  json u = json::object();
+  u["input"] = used.input;
+  u["output"] = used.output;
+  u["cache_read"] = used.cache_read;
+  u["cache_write"] = used.cache_write;
+  return u;
+}
+
+json error_of(const turn_error& why) {
+  json e = json::object();
+  e["code"] = why.code;
+  e["message"] = why.message;
+  e["retryable"] = why.retryable;
+  e["details"] = why.details;
+  return e;
+}
+
+/// Items and asks that the turn leaves open have nobody left who would close them.
+void close_what_is_open(workspace_draft& d, const std::string& turn) {
+  auto& held = d.state().held;
+  if (held && held->turn == turn) {
+    for (auto& [id, item] : std::exchange(held->open_items, {})) {
+      json data = json::object();
+      data["item"] = item;
+      data["item"]["status"] = "interrupted";
+      data["synthetic"] = true;
+      d.emit("item.completed", turn, data);
+      held->closed_items.insert(id);
+    }
+  }
+  const auto open = d.state().open_permissions;
+  for (const auto& permission : open) {
+    json data = json::object();
+    data["permission"] = permission;
+    data["decision"] = "deny";
+    data["by"] = "withdrawn";
+    data["message"] = "the turn has ended";
+    data["synthetic"] = true;
+    d.emit("permission.resolved", turn, data);
+  }
+}
+
+json completion_of(workspace_draft& d, const turn_record& turn, const turn_result& result,
+                   std::optional<exit_status> exit) {
+  json data = json::object();
+  data["turn"] = turn.turn;
+  data["outcome"] = to_string(result.how);
+  data["text"] = result.text;
+  data["error"] = result.why ? error_of(*result.why) : json(nullptr);
+  data["stop_reason"] = result.stop_reason;
+  data["usage"] = usage_of(result.usage);
+  data["model"] = result.model;
+  data["cost_usd"] = result.cost_usd;
+  data["denials"] = result.denials;
+  const auto since = turn.started ? d.now().nanoseconds - turn.started->nanoseconds : 0;
+  data["duration_ms"] = since / 1'000'000;
+  if (exit) {
+    data["exit"] = json::object();
+    data["exit"]["code"] = exit->code;
+    data["exit"]["signal"] = exit->signal;
+  }
+  const auto& held = d.state().held;
+  const auto own = held && held->turn == turn.turn;
+  if (own && result.how == outcome::succeeded && !held->reset && !held->heard.empty())
+    data["session"] = held->heard;
+  return data;
+}
+
+/// A login that has expired would burn the whole queue in seconds.
+void pause_if_hopeless(workspace_draft& d, const std::string& turn, const turn_result& result) {
+  const auto& state = d.state();
+  const auto failed_login = result.why && result.why->code == authentication_failed;
+  if (!failed_login || state.queue.empty() || state.auth_failures < d.rules().auth_failures_before_pause)
+    return;
+  json data = json::object();
+  data["code"] = "queue_paused";
+  data["text"] = "the agent could not authenticate " + std::to_string(state.auth_failures) +
+                 " times in a row; the queue waits: " + result.why->message;
+  data["pause_s"] = d.rules().auth_pause.count();
+  d.emit("agent.notice", turn, data);
+  d.run(wake_at{d.now().plus(d.rules().auth_pause)});
+}
+
+} // namespace
+
+const turn_record* find_turn(const workspace_state& state, std::string_view turn) {
+  if (state.running && state.running->turn == turn)
+    return &*state.running;
+  const auto queued = std::ranges::find(state.queue, turn, &turn_record::turn);
+  return queued == state.queue.end() ? nullptr : &*queued;
+}
+
+const turn_record* workspace_state::current() const {
+  if (running)
+    return &*running;
+  return held ? find_turn(*this, held->turn) : nullptr;
+}
+
+void complete_turn(workspace_draft& d, const std::string& turn, const turn_result& result,
+                   const std::set<std::string>& clients, std::optional<exit_status> exit, shared_text raw) {
+  const auto* found = find_turn(d.state(), turn);
+  if (!found)
+    return;
+  const auto record = *found; // the terminal event removes it from the state
+  close_what_is_open(d, turn);
+  const auto data = completion_of(d, record, result, exit);
+  d.emit("turn.completed", turn, data, std::move(raw));
+  d.record(record, to_string(result.how), data);
+  if (d.state().undelivered.contains(turn) && !clients.contains(turn)) {
+    json pending = json::object();
+    pending["turn"] = turn;
+    pending["ttl_s"] = d.rules().pending_ttl.count();
+    d.emit("result.pending", turn, pending);
+  }
+  pause_if_hopeless(d, turn, result);
+}
+
+void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
+                 const std::set<std::string>& clients) {
+  turn_result result;
+  result.how = outcome::cancelled;
+  result.why = turn_error{std::string{task_cancelled}, message, false, json::object()};
+  complete_turn(d, turn, result, clients);
+}
+
+void start_next(workspace_draft& d) {
+  auto& state = d.state();
+  if (state.held || state.running || state.queue.empty())
+    return;
+  if (state.paused_until && d.now() < *state.paused_until)
+    return;
+  const auto& next = state.queue.front();
+  session_begin begin;
+  begin.turn = next.turn;
+  begin.prompt = next.prompt;
+  begin.resume = state.session;
+  begin.rights = d.rules().rights;
+  begin.model = next.model;
+  session_hold hold;
+  hold.turn = next.turn;
+  hold.resume = state.session;
+  state.held = std::move(hold);
+  d.run(start_turn{std::move(begin)});
+}
+
+void queue_again(workspace_draft& d) {
+  const auto turn = *d.state().running;
+  close_what_is_open(d, turn.turn);
+  json data = json::object();
+  data["turn"] = turn.turn;
+  data["source"] = turn.source;
+  data["prompt_preview"] = turn.preview;
+  data["position"] = 0;
+  data["attempt"] = turn.attempt;
+  data["again"] = true;
+  d.emit("turn.queued", turn.turn, data);
+  d.record(d.state().queue.front(), "queued");
+}
+
+} // namespace tidemark
