@@ -136,10 +136,10 @@ public:
     blocking_.stop();
     blocking_.join();
     // A handle that is left over would keep the actor system from ending.
-    watch_ = {};
-    probe_ = {};
-    directory_ = {};
-    writer_ = {};
+    watch_ = caf::actor{};
+    probe_ = agent_probe_actor{};
+    directory_ = directory_actor{};
+    writer_ = log_writer_actor{};
   }
 
 private:

@@ -1,0 +1,211 @@
+#include "app/cli.hpp"
+
+#include "app/commands.hpp"
+#include "app/setting_table.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace tidemark {
+namespace {
+
+constexpr auto overview = R"(Tidemark runs coding agents in persistent workspaces over a durable event log.
+
+  tidemark serve                                   start a server on 127.0.0.1:7021
+  tidemark send docs "Explain the build"           run one task and watch it
+  tidemark tail docs --follow                      every event of a workspace, then live
+  tidemark doctor                                  what is missing here, and how to mend it)";
+
+constexpr auto exit_codes = R"(Exit codes: 0 done · 1 the task failed or a check found a fault · 2 wrong usage or settings ·
+3 no answer from the server · 4 the server cannot start · 5 the server refused · 130 interrupted)";
+
+constexpr auto serve_examples = R"(Examples:
+  tidemark serve
+  tidemark serve --port 0 --data-dir /var/lib/tidemark
+  INTERNAL_API_TOKEN=$(openssl rand -hex 32) tidemark serve --host 0.0.0.0
+Once it serves, stdout says: tidemark listening on http://127.0.0.1:7021
+SIGTERM ends it in order; a second one at once.)";
+
+constexpr auto send_examples = R"(Examples:
+  tidemark send docs "Explain the build in three sentences"
+  git diff | tidemark send review -
+  tidemark send docs "Fix the tests" --json | jq -r .type
+The exit code is the outcome: 0 succeeded, 1 failed, cancelled or interrupted. Ctrl-C stops
+watching; the turn goes on and `tidemark tail` shows the rest.)";
+
+constexpr auto tail_examples = R"(Examples:
+  tidemark tail docs                        all events so far
+  tidemark tail docs --after 1042 --follow  the events from 1043 on, then live
+  tidemark tail docs --json | jq -c 'select(.type == "turn.completed")'
+A lost connection is taken up again where it broke: no event is missed or repeated.)";
+
+/// Everything that the command line says. CLI11 writes into it.
+struct command_line {
+  std::string config_path;
+  std::string server;
+  std::map<std::string, std::string> flags; // setting key -> value
+  send_options send;
+  std::vector<std::string> send_words;
+  tail_options tail;
+  verify_options verify;
+  bool workspaces_json = false;
+  bool config_json = false;
+  bool config_markdown = false;
+};
+
+/// Every setting of the table as a flag of `to`.
+void add_settings(CLI::App* to, command_line& into) {
+  to->add_option("--config", into.config_path, "Settings file; default: tidemark.toml here, if there is one.")
+    ->type_name("<path>")->group("Settings");
+  for (const auto& s : all_settings()) {
+    if (s.secret)
+      continue;
+    std::string names = s.flag();
+    for (const auto& other : s.other_flags)
+      names += "," + other;
+    to->add_option_function<std::string>(names, [&into, key = s.key](const std::string& v) { into.flags[key] = v; }, s.text)
+      ->type_name(s.allowed)->group("Settings");
+  }
+  to->footer("Every flag --a-b is also the variable TIDEMARK_A_B and the key a.b of tidemark.toml.");
+}
+
+void add_server(CLI::App* to, command_line& into) {
+  to->add_option("--server", into.server, "Address of the server; default: TIDEMARK_SERVER or http://127.0.0.1:7021.")
+    ->type_name("<url>");
+}
+
+void add_send(CLI::App& app, command_line& line) {
+  auto* send = app.add_subcommand("send", "Run one task in a workspace and watch it");
+  send->add_option("workspace", line.send.workspace, "Its name; made if there is none.")->required();
+  send->add_option("text", line.send_words, "The task; - reads it from stdin.")->required();
+  send->add_option("--model", line.send.model, "Model for this turn.");
+  send->add_flag("--json", line.send.as_json, "Print the events, one JSON object a line.");
+  send->add_flag("--detach", line.send.detach, "Print the turn's id and do not wait for it.");
+  add_server(send, line);
+  send->footer(send_examples);
+}
+
+void add_tail(CLI::App& app, command_line& line) {
+  auto* tail = app.add_subcommand("tail", "Print the events of a workspace");
+  tail->add_option("workspace", line.tail.workspace, "Its name.")->required();
+  tail->add_option("--after", line.tail.after, "Start after this offset (1042 or 3-1042).")->type_name("<offset>");
+  tail->add_flag("-f,--follow", line.tail.follow, "Go on with the events to come.");
+  tail->add_flag("--json", line.tail.as_json, "Print the events as they are, one JSON object a line.");
+  add_server(tail, line);
+  tail->footer(tail_examples);
+}
+
+void add_others(CLI::App& app, command_line& line) {
+  auto* workspaces = app.add_subcommand("workspaces", "List the workspaces");
+  workspaces->add_flag("--json", line.workspaces_json, "Print the server's answer.");
+  add_server(workspaces, line);
+  auto* verify = app.add_subcommand("verify", "Prove that a workspace's events are unaltered");
+  verify->add_option("workspace", line.verify.workspace, "Its name.")->required();
+  verify->add_flag("--offline", line.verify.offline, "Read the data directory itself; no server may run on it.");
+  add_server(verify, line);
+  add_settings(verify, line);
+  auto* show = app.add_subcommand("config", "Print all settings and where each comes from");
+  show->add_flag("--json", line.config_json, "As one JSON object.");
+  show->add_flag("--markdown", line.config_markdown, "All settings as a table, for the documentation.");
+  add_settings(show, line);
+  add_settings(app.add_subcommand("doctor", "Check what the server needs, each finding with its remedy"), line);
+  app.add_subcommand("version", "Print the version");
+}
+
+void describe(CLI::App& app, command_line& line) {
+  app.require_subcommand(1);
+  app.footer(exit_codes);
+  app.set_version_flag("--version", std::string{"tidemark " TIDEMARK_VERSION});
+  auto* serve = app.add_subcommand("serve", "Run the server");
+  add_settings(serve, line);
+  serve->footer(serve_examples);
+  add_send(app, line);
+  add_tail(app, line);
+  add_others(app, line);
+}
+
+int usage_error(const std::string& message, terminal& to) {
+  to.err << painted(to, tint::red, "error: ") << neutralised(message) << '\n';
+  return exit_usage;
+}
+
+expected<config> settings_of(const command_line& line, const environment_map& environment) {
+  auto path = line.config_path;
+  if (const auto named = environment.find("TIDEMARK_CONFIG"); path.empty() && named != environment.end())
+    path = named->second;
+  auto file = read_config_file(path);
+  if (!file)
+    return tl::unexpected(file.error());
+  auto loaded = load_config({line.flags, environment, std::move(*file)});
+  if (!loaded)
+    return loaded;
+  return resolve(*loaded, environment, process_executable()).map([&] { return std::move(*loaded); });
+}
+
+api_address address_of(const command_line& line, const environment_map& environment) {
+  const auto value = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string{} : found->second;
+  };
+  api_address address;
+  address.token = value("INTERNAL_API_TOKEN");
+  const auto named = line.server.empty() ? value("TIDEMARK_SERVER") : line.server;
+  if (!named.empty())
+    address.url = named.find("://") == std::string::npos ? "http://" + named : named;
+  return address;
+}
+
+/// The commands that need the settings: serve, config, doctor, verify.
+int run_with_settings(const std::string& name, const command_line& line, const environment_map& environment, terminal& to) {
+  const auto what = settings_of(line, environment);
+  if (!what)
+    return usage_error(what.error().describe(), to);
+  if (name == "serve")
+    return run_serve(*what, to);
+  if (name == "doctor")
+    return run_doctor(*what, to);
+  if (name == "verify")
+    return run_verify(address_of(line, environment), *what, line.verify, to);
+  const auto format = line.config_markdown ? config_format::markdown : line.config_json ? config_format::object : config_format::lines;
+  return run_config(*what, format, to);
+}
+
+int run_parsed(const std::string& name, command_line& line, const environment_map& environment, terminal& to) {
+  if (name == "version")
+    return run_version(to);
+  if (name == "send") {
+    line.send.text = fmt::format("{}", fmt::join(line.send_words, " "));
+    return run_send(address_of(line, environment), line.send, to);
+  }
+  if (name == "tail")
+    return run_tail(address_of(line, environment), line.tail, to);
+  if (name == "workspaces")
+    return run_workspaces(address_of(line, environment), line.workspaces_json, to);
+  return run_with_settings(name, line, environment, to);
+}
+
+} // namespace
+
+int run_cli(std::vector<std::string> arguments, const environment_map& environment, terminal& to) {
+  command_line line;
+  CLI::App app{overview, "tidemark"};
+  describe(app, line);
+  try {
+    std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the end
+    app.parse(arguments);
+  } catch (const CLI::ParseError& why) {
+    // Help and version come this way too, with code 0.
+    return app.exit(why, to.out, to.err) == 0 ? exit_ok : exit_usage;
+  }
+  try {
+    return run_parsed(app.get_subcommands().front()->get_name(), line, environment, to);
+  } catch (const std::exception& why) {
+    to.err << painted(to, tint::red, "error: ") << "this is a bug of tidemark: " << neutralised(why.what()) << '\n';
+    return exit_failed;
+  }
+}
+
+} // namespace tidemark

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "app/api_client.hpp"
+#include "app/config.hpp"
+#include "app/exit_code.hpp"
+#include "app/terminal.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+// The commands of `tidemark`, one file each. All return an exit code and write to the terminal only.
+namespace tidemark {
+
+/// Runs the server until it is told to stop.
+int run_serve(const config& what, terminal& to);
+
+struct send_options {
+  std::string workspace;
+  std::string text;           ///< `-`: from stdin
+  std::string model;
+  bool as_json = false;          ///< events as they are, one a line
+  bool detach = false;        ///< print the turn's id and leave
+  std::chrono::seconds patience{60}; ///< to wait for a server that does not answer while following
+};
+/// Enqueues a turn and follows it. The exit code is its outcome.
+int run_send(const api_address& server, const send_options& what, terminal& to);
+
+struct tail_options {
+  std::string workspace;
+  std::string after;          ///< `1042` or `3-1042`; empty: from the beginning
+  bool follow = false;
+  bool as_json = false;
+  std::chrono::seconds patience{60};
+};
+/// Prints a workspace's events, and with `follow` those to come.
+int run_tail(const api_address& server, const tail_options& what, terminal& to);
+
+/// Lists the workspaces.
+int run_workspaces(const api_address& server, bool as_json, terminal& to);
+
+struct verify_options {
+  std::string workspace;
+  bool offline = false;       ///< read the data directory itself instead of asking the server
+};
+/// Recomputes a workspace's hash chain.
+int run_verify(const api_address& server, const config& local, const verify_options& what, terminal& to);
+
+/// Prints the settings with their sources.
+enum class config_format { lines, object, markdown };
+int run_config(const config& what, config_format format, terminal& to);
+
+/// Checks what the server needs, each finding with its remedy.
+int run_doctor(const config& what, terminal& to);
+
+int run_version(terminal& to);
+
+/// Says why a call failed and what to do about it; returns the exit code that fits.
+int report_failure(const error& why, const api_address& server, terminal& to);
+
+} // namespace tidemark

@@ -1,0 +1,147 @@
+#include "app/event_view.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t line_limit = 160;
+
+/// The beginning of a text on one line, cut between characters.
+std::string brief(std::string_view text, std::size_t limit = line_limit) {
+  std::string line;
+  for (const char c : text)
+    line += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+  if (line.size() > limit) {
+    while (limit > 0 && (static_cast<unsigned char>(line[limit]) & 0xC0) == 0x80)
+      --limit;
+    line = line.substr(0, limit) + " …";
+  }
+  return neutralised(line);
+}
+
+std::string tool_summary(const json& item) {
+  const auto& input = object_at(item, "input");
+  for (const auto* key : {"command", "file_path", "pattern", "url", "query", "description"})
+    if (const auto text = string_at(input, key))
+      return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), brief(*text));
+  return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), brief(dump_json(input)));
+}
+
+std::string item_summary(const json& item) {
+  const auto kind = string_or(item, "kind");
+  if (kind == "tool_call")
+    return "→ " + tool_summary(item);
+  const auto text = brief(string_or(item, "text"));
+  return kind == "tool_result" ? "← " + text : fmt::format("{} {}", neutralised(kind), text);
+}
+
+std::string error_text(const json& data) {
+  const auto& why = object_at(data, "error");
+  return fmt::format("{}: {}", neutralised(string_or(why, "code", "error")), neutralised(string_or(why, "message", "no reason given")));
+}
+
+std::string summary(const std::string& type, const json& data) {
+  if (type == "turn.queued")
+    return brief(string_or(data, "prompt_preview"));
+  if (type == "turn.completed")
+    return string_or(data, "outcome") == "succeeded" ? brief(string_or(data, "text")) : neutralised(string_or(data, "outcome")) + ", " + brief(error_text(data));
+  if (type == "item.delta")
+    return brief(string_or(data, "text"));
+  if (type == "item.started" || type == "item.completed")
+    return item_summary(object_at(data, "item"));
+  if (type == "permission.requested" || type == "permission.resolved")
+    return brief(fmt::format("{} {}", string_or(data, "tool"), string_or(data, "decision")));
+  for (const auto* key : {"message", "text", "reason", "error", "session", "id", "via"})
+    if (const auto text = string_at(data, key))
+      return brief(*text);
+  return {};
+}
+
+tint tint_of(const std::string& type, const json& data) {
+  if (type == "turn.completed")
+    return string_or(data, "outcome") == "succeeded" ? tint::green : tint::red;
+  if (type == "fault" || type == "session.lost" || type == "agent.retrying")
+    return tint::yellow;
+  return type.starts_with("turn.") ? tint::bold : tint::cyan;
+}
+
+} // namespace
+
+std::string event_line(const terminal& to, const json& envelope) {
+  const auto type = string_or(envelope, "type", "?");
+  const auto& data = object_at(envelope, "data");
+  const auto clock = string_or(envelope, "time");
+  const auto time = clock.size() >= 23 ? clock.substr(11, 12) : clock;
+  return fmt::format("{:>6} {} {} {}", int_or(envelope, "offset", 0), painted(to, tint::dim, neutralised(time)),
+                     painted(to, tint_of(type, data), fmt::format("{:<20}", neutralised(type))), summary(type, data));
+}
+
+void turn_view::show(const json& envelope) {
+  const auto type = string_or(envelope, "type");
+  const auto& data = object_at(envelope, "data");
+  if (type == "turn.queued" && int_or(data, "position", 0) > 0)
+    note(tint::dim, fmt::format("queued, {} ahead", int_or(data, "position", 0)));
+  else if (type == "turn.started")
+    note(tint::dim, fmt::format("started: {} {}", neutralised(string_or(object_at(data, "agent"), "name", "agent")),
+                                neutralised(string_or(object_at(data, "agent"), "version"))));
+  else if (type == "item.delta")
+    show_delta(data);
+  else if (type == "item.started" || type == "item.completed")
+    show_item(type, object_at(data, "item"));
+  else if (type == "turn.completed")
+    show_end(data);
+  else if (type == "agent.retrying" || type == "session.lost" || type == "fault" || type == "agent.notice" || type == "permission.requested" || type == "permission.resolved")
+    note(tint::yellow, fmt::format("{}: {}", type, summary(type, data)));
+}
+
+void turn_view::show_delta(const json& data) {
+  const auto item = string_or(data, "item");
+  const auto kind = kinds_.find(item);
+  if (kind == kinds_.end() || kind->second != "message")
+    return;
+  streamed_[item] = true;
+  text(item, string_or(data, "text"));
+}
+
+void turn_view::show_item(const std::string& type, const json& item) {
+  const auto id = string_or(item, "id");
+  const auto kind = string_or(item, "kind");
+  kinds_[id] = kind;
+  const bool completed = type == "item.completed";
+  // An answer that came in one piece, without deltas; prompts of sub-agents are not the answer.
+  if (completed && kind == "message" && string_or(item, "role") == "assistant" && !streamed_[id])
+    text(id, string_or(item, "text"));
+  else if (completed && (kind == "tool_call" || kind == "tool_result"))
+    note(string_or(item, "status") == "failed" ? tint::red : tint::cyan, item_summary(item));
+}
+
+void turn_view::show_end(const json& data) {
+  const auto outcome = string_or(data, "outcome");
+  const auto seconds = static_cast<double>(int_or(data, "duration_ms", 0)) / 1000.0;
+  if (outcome == "succeeded")
+    note(tint::green, fmt::format("succeeded in {:.1f} s", seconds));
+  else
+    note(tint::red, fmt::format("{}: {}", neutralised(outcome), error_text(data)));
+}
+
+void turn_view::text(const std::string& item, const std::string& piece) {
+  if (piece.empty())
+    return;
+  if (line_open_ && item != last_item_)
+    to_.out << '\n';
+  last_item_ = item;
+  to_.out << neutralised(piece) << std::flush;
+  line_open_ = piece.back() != '\n';
+}
+
+void turn_view::note(tint colour, const std::string& line) {
+  if (line_open_)
+    to_.out << '\n' << std::flush;
+  line_open_ = false;
+  to_.err << painted(to_, colour, line) << '\n';
+}
+
+} // namespace tidemark

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/terminal.hpp"
+#include "base/json.hpp"
+
+#include <map>
+#include <string>
+
+namespace tidemark {
+
+/// One event as one line for people: offset, time, type and what it says. Without a line feed;
+/// neutralised for the terminal.
+std::string event_line(const terminal& to, const json& envelope);
+
+/// Shows one turn as it happens: the agent's text as it streams, tools and troubles on lines of
+/// their own. What is only about progress goes to `err`, so that stdout holds the answer.
+class turn_view {
+public:
+  explicit turn_view(terminal& to) : to_(to) {}
+
+  void show(const json& envelope);
+
+private:
+  void show_delta(const json& data);
+  void show_item(const std::string& type, const json& item);
+  void show_end(const json& data);
+  void text(const std::string& item, const std::string& piece);
+  void note(tint colour, const std::string& line);
+
+  terminal& to_;
+  std::map<std::string, std::string> kinds_; // item id -> kind, of the items of this turn
+  std::map<std::string, bool> streamed_;     // item id -> its text came as deltas
+  std::string last_item_;
+  bool line_open_ = false;
+};
+
+} // namespace tidemark

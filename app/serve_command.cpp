@@ -1,0 +1,12 @@
+#include "app/commands.hpp"
+#include "app/server.hpp"
+
+namespace tidemark {
+
+int run_serve(const config& what, terminal& to) {
+  for (const auto& warning : what.warnings)
+    logging::warning("config", "{}", warning);
+  return run_server(what.values, to.out);
+}
+
+} // namespace tidemark

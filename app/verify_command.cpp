@@ -1,0 +1,52 @@
+#include "app/commands.hpp"
+#include "base/json.hpp"
+#include "storage/rocks_log.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+namespace tidemark {
+namespace {
+
+expected<chain_report> verify_offline(const config& local, const std::string& workspace) {
+  auto options = local.values.log;
+  options.read_only = true;
+  const auto log = open_rocks_log(options);
+  if (!log)
+    return tl::unexpected(log.error());
+  return (*log)->find(workspace).and_then([&](const stream_info& stream) { return (*log)->verify(stream.id); });
+}
+
+expected<chain_report> verify_on_server(const api_address& server, const std::string& workspace) {
+  api_client client{server};
+  const auto response = client.call("GET", fmt::format("/api/v1/workspaces/{}/verify", percent_encoded(workspace)));
+  if (!response)
+    return tl::unexpected(response.error());
+  const auto parsed = parse_json(response->body);
+  if (!parsed || !parsed->is_object())
+    return fail(errc::internal, "the server's response is not JSON");
+  chain_report report;
+  report.checked = static_cast<std::uint64_t>(int_or(*parsed, "checked", 0));
+  if (const auto bad = int_or(*parsed, "first_bad", 0); bad > 0)
+    report.first_bad = offset{static_cast<std::uint64_t>(bad)};
+  report.problem = string_or(*parsed, "problem");
+  return report;
+}
+
+} // namespace
+
+int run_verify(const api_address& server, const config& local, const verify_options& what, terminal& to) {
+  const auto report = what.offline ? verify_offline(local, what.workspace) : verify_on_server(server, what.workspace);
+  if (!report)
+    return report_failure(report.error(), server, to);
+  if (!report->first_bad) {
+    to.out << fmt::format("{}: {} events, unaltered\n", what.workspace, report->checked);
+    return exit_ok;
+  }
+  to.out << fmt::format("{}: event {} does not match its hash: {}\n", what.workspace, report->first_bad->value,
+                        neutralised(report->problem));
+  return exit_failed;
+}
+
+} // namespace tidemark
