@@ -118,6 +118,8 @@ public:
   [[nodiscard]] virtual std::size_t open_tasks() const = 0;
 };
 
-std::unique_ptr<adapter> make_claude_adapter();
+/// An adapter for one process of Claude Code. `resumed` is the conversation that the process was asked
+/// to go on with (`--resume`), so that `session.started` and `session.lost` can name it; may be empty.
+std::unique_ptr<adapter> make_claude_adapter(std::string_view resumed = {});
 
 } // namespace tidemark

@@ -22,9 +22,14 @@ public:
   void finish(const line_sink& sink);
 
 private:
+  void keep(std::string_view bytes);
+  void report_kept(const line_sink& sink);
+  void report(std::string_view line, std::uint64_t size, bool ends_in_cr, const line_sink& sink) const;
+
   std::size_t limit_;
   std::string partial_;
   std::uint64_t partial_size_ = 0;
+  bool ends_in_cr_ = false; ///< the last byte of the partial line, which `partial_` may not hold
 };
 
 } // namespace tidemark

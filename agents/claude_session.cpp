@@ -1,0 +1,115 @@
+#include "agents/claude_session.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+std::vector<std::string> texts_of(const json& list) {
+  std::vector<std::string> out;
+  for (const auto& entry : list)
+    if (entry.is_string())
+      out.push_back(entry.get<std::string>());
+  return out;
+}
+
+/// Servers the CLI tried and those whose configuration it refused, in one list.
+json servers_of(const json& line) {
+  auto servers = json::array();
+  for (const auto& entry : array_at(line, "mcp_servers"))
+    servers.push_back({{"name", string_or(entry, "name")}, {"status", string_or(entry, "status", "unknown")}});
+  for (const auto& entry : array_at(line, "mcp_server_errors"))
+    servers.push_back({{"name", string_or(entry, "name")}, {"status", "config_error"}, {"error", string_or(entry, "error")}});
+  return servers;
+}
+
+} // namespace
+
+void claude_session::on_init(const json& line, event_sink& out) {
+  moved_ = false;
+  model_ = string_or(line, "model", model_);
+  facts_ = json::object();
+  facts_["model"] = model_;
+  facts_["tools"] = texts_of(array_at(line, "tools"));
+  facts_["mcp_servers"] = servers_of(line);
+  facts_["agent_version"] = string_or(line, "claude_code_version");
+  facts_["permission_mode"] = string_or(line, "permissionMode");
+  if (array_at(line, "tools") != json::array())
+    out.out().tools = texts_of(array_at(line, "tools"));
+  if (auto session = string_or(line, "session_id"); !session.empty()) {
+    out.out().session = session;
+    session_ = std::move(session);
+  }
+  announce(out, false);
+  on_servers(line, out);
+}
+
+void claude_session::announce(event_sink& out, bool synthetic) {
+  auto data = facts_;
+  data["session"] = session_;
+  data["resumed"] = !resumed_.empty() && session_ == resumed_;
+  if (data == announced_)
+    return;
+  announced_ = data;
+  if (synthetic)
+    data["synthetic"] = true;
+  out.emit("session.started", std::move(data));
+}
+
+void claude_session::on_servers(const json& line, event_sink& out) {
+  std::map<std::string, std::string> now;
+  for (auto& server : servers_of(line)) {
+    const auto name = string_or(server, "name");
+    const auto status = string_or(server, "status");
+    now[name] = status;
+    const auto before = servers_.find(name);
+    const auto news = before == servers_.end() ? status != "connected" : before->second != status;
+    if (!news)
+      continue;
+    const auto error = string_or(server, "error");
+    const auto text = fmt::format("MCP server {}: {}{}{}", name, status, error.empty() ? "" : ", ", error);
+    server["server"] = name;
+    server.erase("name");
+    out.notice("mcp_server", text, std::move(server));
+  }
+  servers_ = std::move(now);
+}
+
+void claude_session::on_reset(event_sink& out) {
+  moved_ = true;
+  out.notice("conversation_reset", "the agent began a new conversation", json::object({{"old_session", session_}}));
+}
+
+void claude_session::on_line(const json& line, event_sink& out) {
+  if (moved_)
+    move_to(string_or(line, "session_id"), out);
+}
+
+void claude_session::on_result(const json& line, event_sink& out) {
+  const auto session = string_or(line, "session_id");
+  move_to(session, out);
+  if (!session.empty())
+    out.out().session = session;
+}
+
+void claude_session::move_to(const std::string& session, event_sink& out) {
+  if (session.empty() || session == session_)
+    return;
+  moved_ = false;
+  session_ = session;
+  out.out().session = session;
+  announce(out, true);
+}
+
+void claude_session::on_lost(const json& line, std::string_view reason, event_sink& out) {
+  auto session = string_or(line, "session_id");
+  if (session.empty())
+    session = resumed_;
+  out.emit("session.lost", {{"session", std::move(session)}, {"reason", std::string{reason}}});
+}
+
+} // namespace tidemark
