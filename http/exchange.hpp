@@ -9,12 +9,15 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 
 // One request and its answer, as the route handlers see them. A handler is a coroutine that reads
 // top to bottom: take parameters, ask a workspace, answer. Errors leave by one door (send_error).
@@ -47,6 +50,8 @@ public:
   virtual ~exchange() = default;
 
   [[nodiscard]] virtual const http_request& request() const = 0;
+  /// The route's template, for logs and metrics: never the path itself, which holds clients' names.
+  [[nodiscard]] virtual std::string_view route() const = 0;
   /// A path parameter of the route's template, percent-decoded.
   [[nodiscard]] virtual const std::string& param(std::string_view name) const = 0;
   /// A query parameter, percent-decoded; the first if it is given twice.
@@ -70,8 +75,69 @@ public:
   /// Asks a workspace through the directory. `Answer` is the alternative the command is answered with.
   template <class Answer>
   task<expected<Answer>> ask(std::string workspace, bool create, command what);
+
+protected:
+  /// While this exists, the server and this thread's io_context do: held by work on other threads.
+  [[nodiscard]] virtual std::shared_ptr<void> hold_server() = 0;
 };
 
 using route_handler = std::function<task<void>(exchange&)>;
+
+template <class F>
+task<std::invoke_result_t<F>> exchange::blocking(F work) {
+  using result = std::invoke_result_t<F>;
+  using stored = std::conditional_t<std::is_void_v<result>, std::monostate, result>;
+  using timer = boost::asio::basic_waitable_timer<
+    std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, asio_unit::executor>;
+  struct pending {
+    explicit pending(asio_unit::executor ex) : back(ex) { back.expires_at(timer::time_point::max()); }
+    timer back;
+    bool returned = false;
+    std::optional<stored> value;
+    std::exception_ptr failure;
+  };
+  const auto executor = actors().get_executor();
+  auto state = std::make_shared<pending>(executor);
+  // `server` is captured first, so that it is released last: `state` needs a living io_context.
+  auto job = [server = hold_server(), executor, state, run = std::move(work)]() mutable {
+    try {
+      if constexpr (std::is_void_v<result>) {
+        run();
+        state->value.emplace();
+      } else {
+        state->value.emplace(run());
+      }
+    } catch (...) {
+      state->failure = std::current_exception();
+    }
+    boost::asio::post(executor, [done = std::move(state)] {
+      done->returned = true;
+      done->back.cancel();
+    });
+  };
+  boost::asio::post(services().blocking, std::move(job));
+  while (!state->returned)
+    co_await state->back.async_wait(as_result);
+  if (state->failure)
+    std::rethrow_exception(state->failure);
+  if constexpr (!std::is_void_v<result>)
+    co_return std::move(*state->value);
+}
+
+template <class Answer>
+task<expected<Answer>> exchange::ask(std::string workspace, bool create, command what) {
+  command_ptr message = std::make_shared<const command>(std::move(what));
+  const auto deadline = services().options.answer_deadline;
+  auto reply = co_await actors().ask<reply_ptr>(deadline, services().directory, route_atom::value,
+                                                std::move(workspace), create, std::move(message));
+  if (!reply)
+    co_return tl::make_unexpected(std::move(reply.error()));
+  const auto& outcome = **reply;
+  if (!outcome)
+    co_return tl::make_unexpected(outcome.error());
+  if (const auto* found = std::get_if<Answer>(&*outcome))
+    co_return *found;
+  co_return fail(errc::internal, "a workspace gave an answer of another kind");
+}
 
 } // namespace tidemark

@@ -1,0 +1,88 @@
+#include "http/auth.hpp"
+
+#include "http/uri.hpp"
+
+#include <boost/asio/ip/address.hpp>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <array>
+
+namespace tidemark {
+
+namespace {
+
+using hash = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+
+hash hash_of(std::string_view text) {
+  hash out{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data());
+  return out;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (a.size() != b.size())
+    return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i]))
+      return false;
+  return true;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+    text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+    text.remove_suffix(1);
+  return text;
+}
+
+bool is_address(std::string_view host) {
+  boost::system::error_code failed;
+  boost::asio::ip::make_address(std::string{host}, failed);
+  return !failed;
+}
+
+} // namespace
+
+bool same_secret(std::string_view given, std::string_view expected) {
+  // Hashes have one length, so neither content nor length of the secret shows in the time.
+  const auto a = hash_of(given);
+  const auto b = hash_of(expected);
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool bears_token(std::string_view authorization, std::string_view token) {
+  constexpr std::string_view scheme = "bearer";
+  authorization = trimmed(authorization);
+  if (authorization.size() <= scheme.size()
+      || !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)
+      || (authorization[scheme.size()] != ' ' && authorization[scheme.size()] != '\t'))
+    return false;
+  return same_secret(trimmed(authorization.substr(scheme.size())), token);
+}
+
+std::string refuse_origin(std::string_view host, std::string_view origin, bool any_host) {
+  const auto own = host_of(host);
+  if (!origin.empty()) {
+    const auto scheme = origin.find("://");
+    const auto other = scheme == origin.npos ? std::string_view{} : origin.substr(scheme + 3);
+    if (other.empty() || host_of(other) != own)
+      return "requests from pages of another origin are refused";
+  }
+  const auto local_name = own.empty() || is_address(own) || is_loopback(own) || own.find('.') == own.npos;
+  if (!any_host && !local_name)
+    return "without an API token only local host names are served; configure INTERNAL_API_TOKEN";
+  return {};
+}
+
+bool is_loopback(std::string_view host) {
+  if (equal_ignoring_case(host, "localhost"))
+    return true;
+  boost::system::error_code failed;
+  const auto address = boost::asio::ip::make_address(std::string{host}, failed);
+  return !failed && address.is_loopback();
+}
+
+} // namespace tidemark

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "http/options.hpp"
+
+#include <string>
+#include <string_view>
+
+// Who may ask. Pure functions over header values; the connection calls them before anything else
+// happens, so a refused request has no side effect.
+namespace tidemark {
+
+/// Compares without telling by its time how much of `given` is right.
+bool same_secret(std::string_view given, std::string_view expected);
+
+/// True if `authorization` is `Bearer <token>`, the scheme in any case.
+bool bears_token(std::string_view authorization, std::string_view token);
+
+/// Whether a browser page may have sent this on a user's behalf (field failure class B76).
+///
+/// A request with an `Origin` of another host is refused. Without a token the server is open to
+/// everyone on this machine, so then (`any_host` false) it also refuses a `Host` that a stranger's DNS could have pointed
+/// here: only addresses, `localhost` and names without a dot are taken.
+/// Returns the reason to refuse, or an empty text.
+std::string refuse_origin(std::string_view host, std::string_view origin, bool any_host);
+
+/// True for `127.0.0.0/8`, `::1` and `localhost`.
+bool is_loopback(std::string_view host);
+
+} // namespace tidemark
