@@ -1,0 +1,106 @@
+#include "actors/agent_launch.hpp"
+
+#include "process/orphans.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <unistd.h>
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t max_file_bytes = 1 << 20;
+
+using file_text = tl::expected<std::optional<std::string>, launch_problem>;
+
+file_text read_small(const fs::path& path) {
+  std::error_code failed;
+  if (path.empty() || !fs::exists(path, failed))
+    return std::optional<std::string>{};
+  if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > max_file_bytes)
+    return tl::make_unexpected(
+      launch_problem{"SETTINGS_INVALID", "\"" + path.string() + "\" is no file of at most 1 MiB"});
+  std::ifstream in{path, std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (!in)
+    return tl::make_unexpected(launch_problem{"SETTINGS_INVALID", "cannot read \"" + path.string() + "\""});
+  return std::optional<std::string>{std::move(text)};
+}
+
+/// Agents keep transcripts and credentials there: nobody else's business.
+bool make_private(const fs::path& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed)
+    return false;
+  fs::permissions(directory, fs::perms::owner_all, failed);
+  return !failed;
+}
+
+} // namespace
+
+tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& options,
+                                                          const std::string& workspace,
+                                                          const session_begin& begin) {
+  launch_inputs inputs;
+  const fs::path root{options.workspace_root};
+  std::error_code failed;
+  const auto directory = fs::canonical(root / workspace, failed);
+  if (failed || !fs::is_directory(directory, failed))
+    return tl::make_unexpected(
+      launch_problem{"WORKSPACE_DIRECTORY_MISSING",
+                     "the workspace's directory \"" + (root / workspace).string() + "\" does not exist"});
+
+  const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
+  inputs.workspace_directory = directory.string();
+  inputs.config_directory = (state / "config").string();
+  inputs.home_directory = (state / "home").string();
+  if (!make_private(inputs.config_directory) || !make_private(inputs.home_directory))
+    return tl::make_unexpected(
+      launch_problem{"RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + state.string() + "\"", true});
+
+  auto provider = read_small(options.settings_path);
+  auto project = read_small(root / ".claude" / "settings.json");
+  auto mcp = read_small(directory / ".mcp.json");
+  for (auto* file : {&provider, &project, &mcp})
+    if (!*file)
+      return tl::make_unexpected(file->error());
+  inputs.provider_settings = std::move(*provider);
+  inputs.project_settings = std::move(*project);
+  inputs.mcp_config = std::move(*mcp);
+
+  inputs.binary = options.binary;
+  inputs.rights = begin.rights;
+  inputs.skip_permissions = options.skip_permissions;
+  inputs.running_as_root = ::geteuid() == 0;
+  inputs.model = begin.model;
+  inputs.resume_session = begin.resume;
+  inputs.server_environment = options.server_environment;
+  inputs.passed_names = options.passed_names;
+  inputs.turn_environment = begin.environment;
+  return inputs;
+}
+
+child_options to_child(const agent_options& options, const launch_plan& plan) {
+  child_options child;
+  child.argv = plan.argv;
+  child.environment = plan.environment;
+  child.environment[std::string{instance_mark}] = options.instance;
+  child.cwd = plan.cwd;
+  child.guard = options.guard;
+  return child;
+}
+
+launch_problem explain_spawn(const error& why, const launch_plan& plan) {
+  std::error_code failed;
+  if (!fs::is_directory(plan.cwd, failed))
+    return {"WORKSPACE_DIRECTORY_MISSING", "the workspace's directory \"" + plan.cwd + "\" does not exist"};
+  return {"RUNTIME_UNAVAILABLE", "the agent could not be started: " + why.describe(), true};
+}
+
+} // namespace tidemark

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "actors/agent_options.hpp"
+#include "actors/session_protocol.hpp"
+#include "agents/launch.hpp"
+#include "process/child.hpp"
+
+#include <functional>
+#include <string>
+
+namespace tidemark {
+
+/// Why a turn could not be started: its code for clients beside the words.
+struct launch_problem {
+  std::string code;      ///< `RUNTIME_UNAVAILABLE`, `WORKSPACE_DIRECTORY_MISSING`, `SETTINGS_INVALID`
+  std::string message;
+  bool retryable = false;
+};
+
+/// Collects what decides the start of an agent for one turn of `workspace`: reads the settings
+/// files (1 MiB each at most) and makes the workspace's home and configuration directories.
+/// Blocks for some small files. Precondition: `workspace` is a valid workspace id.
+tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& options,
+                                                          const std::string& workspace,
+                                                          const session_begin& begin);
+
+/// The plan as a process: under the guard, carrying this server's mark.
+child_options to_child(const agent_options& options, const launch_plan& plan);
+
+/// What a failed spawn means to a client.
+launch_problem explain_spawn(const error& why, const launch_plan& plan);
+
+} // namespace tidemark

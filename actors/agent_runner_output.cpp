@@ -1,0 +1,170 @@
+#include "actors/agent_runner.hpp"
+
+#include "base/logging.hpp"
+
+#include <iterator>
+
+namespace tidemark {
+namespace {
+
+/// Of a report without output, so that a flood of them is held back too.
+constexpr std::size_t least_weight = 256;
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>&& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+bool says_something(const session_report& report) {
+  return report.started || !report.events.empty() || !report.asks.empty() || !report.withdrawn.empty() ||
+         report.end || report.exit || report.session || report.tools;
+}
+
+} // namespace
+
+void agent_runner::on_stdout(std::string_view bytes) {
+  unflushed_ += bytes.size();
+  framer_->feed(bytes, [this](std::string_view line, bool truncated, std::uint64_t full_size) {
+    on_line(line, truncated, full_size);
+  });
+  flush();
+}
+
+void agent_runner::on_line(std::string_view line, bool truncated, std::uint64_t full_size) {
+  runtime_.metrics.agent_line(full_size);
+  silent_at_ = clock::now() + runtime_.options.silence_limit;
+  absorb(adapter_->on_line(line, truncated, full_size));
+}
+
+void agent_runner::absorb(adapter_output out) {
+  if (process_ && !out.replies.empty())
+    process_->write(std::move(out.replies));
+  silent_at_ += out.quiet_for;
+  for (const auto& event : out.events)
+    if (event.type == "agent.noise")
+      runtime_.metrics.agent_noise();
+  for (const auto& ask : out.asks)
+    open_asks_.insert(ask.id);
+  for (const auto& id : out.withdrawn)
+    open_asks_.erase(id);
+  append(report_.events, std::move(out.events));
+  append(report_.asks, std::move(out.asks));
+  append(report_.withdrawn, std::move(out.withdrawn));
+  const bool ready = out.session || out.tools;
+  if (out.session)
+    conversation_ = *out.session;
+  if (out.session)
+    report_.session = std::move(out.session);
+  if (out.tools)
+    report_.tools = std::move(out.tools);
+  if (turn_ && out.interrupt_acknowledged)
+    turn_->acknowledged = true;
+  if (turn_ && ready)
+    on_ready();
+  if (turn_ && out.end)
+    end_turn(std::move(*out.end));
+}
+
+/// An interrupt that comes before the agent listens is lost: said again once it does.
+void agent_runner::on_ready() {
+  const bool first = !turn_->ready;
+  turn_->ready = true;
+  if (first && process_ && stage_ == stage::interrupting && !turn_->acknowledged)
+    process_->write(adapter_->interrupt());
+}
+
+void agent_runner::end_turn(turn_result end) {
+  const auto turn = turn_->begin->turn;
+  const auto& used = end.usage;
+  runtime_.metrics.usage(end.model, used.input, used.output, used.cache_read, used.cache_write, end.cost_usd);
+  report_.end = std::move(end);
+  turn_.reset();
+  open_asks_.clear();
+  silence_.cancel();
+  flush(turn);
+  if (stage_ == stage::interrupting) { // it worked in-band: the process may stay
+    stage_ = stage::none;
+    ladder_.cancel();
+  }
+  if (!process_ || stage_ != stage::none)
+    return;
+  idle_.start(runtime_.options.idle_limit, [this] { end_process("idle"); });
+  runtime_.pool.idle(*this);
+}
+
+void agent_runner::on_exit(child_exit how) {
+  logging::info("agent", "{}: process {} ended, code {}, signal {}", workspace_, process_->pid(), how.code,
+                how.signal);
+  const exit_status status{how.code, how.signal};
+  framer_->finish([this](std::string_view line, bool truncated, std::uint64_t full_size) {
+    on_line(line, truncated, full_size);
+  });
+  auto out = adapter_->on_exit(status, tail_.text(secrets_));
+  if (turn_ && !out.end) {
+    out.end.emplace();
+    out.end->why = turn_error{"AGENT_DIED", "the agent ended without a result"};
+  }
+  if (turn_ && turn_->forced) {
+    out.end->how = turn_->forced->how;
+    out.end->why = turn_->forced->why;
+  }
+  release_process();
+  flush(); // what the last lines brought, before the exit
+  report_.exit = status;
+  absorb(std::move(out));
+  flush();
+  if (gone_)
+    return gone_();
+  if (next_)
+    launch();
+}
+
+void agent_runner::release_process() {
+  ladder_.cancel();
+  idle_.cancel();
+  stage_ = stage::none;
+  paused_ = false;
+  conversation_.clear();
+  if (!process_)
+    return;
+  process_.reset();
+  runtime_.pool.left(*this);
+  runtime_.metrics.agents_live(-1);
+}
+
+void agent_runner::flush(const std::string& turn) {
+  if (!says_something(report_))
+    return;
+  report_.turn = turn;
+  mask_secrets(secrets_, report_);
+  const auto weight = unflushed_ + least_weight;
+  unflushed_ = 0;
+  outstanding_ += weight;
+  sink_(std::make_shared<const session_report>(std::exchange(report_, {})), weight);
+  if (outstanding_ > runtime_.options.max_unsynced_bytes)
+    pause(true);
+}
+
+void agent_runner::credit(std::size_t weight) {
+  outstanding_ -= std::min(weight, outstanding_);
+  if (outstanding_ <= runtime_.options.max_unsynced_bytes / 2)
+    pause(false);
+}
+
+void agent_runner::pause(bool paused) {
+  // What a killed agent leaves in its pipe is little, and its end must not wait for the log.
+  if (paused == paused_ || !process_ || (paused && stage_ == stage::killed))
+    return;
+  paused_ = paused;
+  process_->pause_output(paused);
+  if (!paused && turn_)
+    watch_silence();
+}
+
+/// Lines only move the moment on; the timer itself is set anew once it has passed.
+void agent_runner::watch_silence() {
+  silent_at_ = clock::now() + runtime_.options.silence_limit;
+  silence_.start(runtime_.options.silence_limit, [this] { on_silence(); });
+}
+
+} // namespace tidemark

@@ -1,0 +1,107 @@
+#include "actors/agent_runner.hpp"
+
+#include "base/logging.hpp"
+
+#include <csignal>
+
+namespace tidemark {
+namespace {
+
+/// The guard needs milliseconds; it gives up after ten seconds on processes the kernel cannot end.
+constexpr std::chrono::seconds abandon_limit{15};
+
+} // namespace
+
+void agent_runner::halt(stop_force how) {
+  if (next_)
+    return end_waiting(outcome::cancelled, {"TASK_CANCELLED", "stopped before the agent had started"});
+  if (!turn_ || !process_)
+    return;
+  force(outcome::cancelled, "TASK_CANCELLED", "the turn was stopped");
+  if (how == stop_force::kill)
+    return kill("cancel");
+  if (stage_ != stage::none)
+    return;
+  stage_ = stage::interrupting;
+  process_->write(adapter_->interrupt());
+  ladder_.start(runtime_.options.interrupt_grace, [this] {
+    runtime_.metrics.agent_killed("interrupt");
+    close_input();
+  });
+}
+
+void agent_runner::stop(std::function<void()> gone) {
+  gone_ = std::move(gone);
+  if (next_)
+    end_waiting(outcome::interrupted, {"INTERRUPTED", "the agent was stopped"});
+  if (!process_)
+    return gone_();
+  force(outcome::interrupted, "INTERRUPTED", "the agent was stopped");
+  kill("shutdown");
+}
+
+void agent_runner::give_way() {
+  end_process("evicted");
+}
+
+/// The first reason stays: what comes after only makes it quicker.
+void agent_runner::force(outcome how, std::string code, std::string message) {
+  if (turn_ && !turn_->forced)
+    turn_->forced = forced_end{how, {std::move(code), std::move(message)}};
+}
+
+/// Ends a process that no turn runs in, giving it time to leave by itself.
+void agent_runner::end_process(const char* reason) {
+  if (!process_ || stage_ != stage::none)
+    return;
+  runtime_.metrics.agent_killed(reason);
+  close_input();
+}
+
+void agent_runner::close_input() {
+  stage_ = stage::input_closed;
+  idle_.cancel();
+  process_->close_stdin();
+  ladder_.start(runtime_.options.kill_grace, [this] { terminate(); });
+}
+
+void agent_runner::terminate() {
+  stage_ = stage::terminated;
+  process_->signal(SIGTERM);
+  ladder_.start(runtime_.options.kill_grace, [this] { kill(nullptr); });
+}
+
+/// `reason` is null where the stop was counted already.
+void agent_runner::kill(const char* reason) {
+  if (stage_ == stage::killed)
+    return;
+  if (reason)
+    runtime_.metrics.agent_killed(reason);
+  pause(false);
+  stage_ = stage::killed;
+  idle_.cancel();
+  process_->kill_tree();
+  ladder_.start(abandon_limit, [this] { abandon(); });
+}
+
+void agent_runner::abandon() {
+  logging::error("agent", "{}: process {} does not end; it is left to the system", workspace_, process_->pid());
+  on_exit({-1, SIGKILL});
+}
+
+void agent_runner::on_silence() {
+  if (!turn_ || !process_)
+    return;
+  // The agent waits for us: for a decision, or for the log.
+  if (!open_asks_.empty() || paused_)
+    return watch_silence();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(silent_at_ - clock::now());
+  if (left.count() > 0)
+    return silence_.start(left, [this] { on_silence(); });
+  const auto limit = std::chrono::duration_cast<std::chrono::seconds>(runtime_.options.silence_limit);
+  force(outcome::failed, "AGENT_SILENT",
+        "the agent has said nothing for " + std::to_string(limit.count()) + " s and was ended");
+  kill("silence");
+}
+
+} // namespace tidemark
