@@ -264,6 +264,14 @@ void demo_runner::print_partial(std::string_view line) {
 bool demo_runner::say(const std::vector<std::string>& pieces, milliseconds between) {
   begin();
   print_partial(lines_.message_start());
+  const bool undisturbed = say_block(pieces, between);
+  if (undisturbed) {
+    print_partial(lines_.message_end("end_turn"));
+  }
+  return undisturbed;
+}
+
+bool demo_runner::say_block(const std::vector<std::string>& pieces, milliseconds between) {
   print_partial(lines_.block_start(json::object({{"type", "text"}, {"text", ""}})));
   last_text_.clear();
   bool undisturbed = !input_.interrupted();
@@ -281,7 +289,6 @@ bool demo_runner::say(const std::vector<std::string>& pieces, milliseconds betwe
   }
   if (undisturbed) {
     print_partial(lines_.block_stop());
-    print_partial(lines_.message_end("end_turn"));
   }
   return undisturbed;
 }

@@ -50,8 +50,11 @@ private:
   void print(std::string_view line);
   void print_partial(std::string_view line);
   bool say(const std::vector<std::string>& pieces, std::chrono::milliseconds between = {});
+  bool say_block(const std::vector<std::string>& pieces, std::chrono::milliseconds between);
   bool call_tool(const std::string& name, const json& input, bool always_ask,
-                 const std::function<tool_answer()>& run);
+                 const std::function<tool_answer()>& run, const std::string& preamble = {});
+  tool_answer answer_call(const std::string& name, const std::string& id, const json& input,
+                          bool always_ask, const std::function<tool_answer()>& run);
   consent ask(const std::string& name, const std::string& id, const json& input, tool_answer& refusal);
   [[nodiscard]] bool needs_consent(const std::string& tool) const;
   void settle(demo_ending how);

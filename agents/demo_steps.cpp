@@ -50,7 +50,7 @@ bool demo_runner::needs_consent(const std::string& tool) const {
 }
 
 bool demo_runner::call_tool(const std::string& name, const json& input, bool always_ask,
-                            const std::function<tool_answer()>& run) {
+                            const std::function<tool_answer()>& run, const std::string& preamble) {
   begin();
   const std::string id = lines_.tool_use_id();
   json block = json::object({{"type", "tool_use"}, {"id", id}, {"name", name}});
@@ -58,6 +58,9 @@ bool demo_runner::call_tool(const std::string& name, const json& input, bool alw
   opening["input"] = json::object();
   block["input"] = input;
   print_partial(lines_.message_start());
+  if (!preamble.empty() && !say_block({preamble}, {})) {
+    return false;
+  }
   print_partial(lines_.block_start(opening));
   print_partial(lines_.delta(
     json::object({{"type", "input_json_delta"}, {"partial_json", input.dump()}})));
@@ -67,24 +70,7 @@ bool demo_runner::call_tool(const std::string& name, const json& input, bool alw
   open_tool_ = id;
   last_text_.clear();
 
-  tool_answer answer;
-  const auto& offered = lines_.tools();
-  if (std::find(offered.begin(), offered.end(), name) == offered.end()) {
-    answer = {"Error: No such tool available: " + name, true};
-  } else if (always_ask || needs_consent(name)) {
-    switch (ask(name, id, input, answer)) {
-      case consent::interrupted:
-        return false;
-      case consent::refused:
-        lines_.denied(name, id, input);
-        break;
-      case consent::given:
-        answer = run();
-        break;
-    }
-  } else {
-    answer = run();
-  }
+  const tool_answer answer = answer_call(name, id, input, always_ask, run);
   if (input_.interrupted()) {
     return false;
   }
@@ -92,6 +78,26 @@ bool demo_runner::call_tool(const std::string& name, const json& input, bool alw
   print(lines_.tool_result(id, answer.content, answer.is_error));
   print(lines_.status("requesting"));
   return true;
+}
+
+demo_runner::tool_answer demo_runner::answer_call(const std::string& name, const std::string& id,
+                                                  const json& input, bool always_ask,
+                                                  const std::function<tool_answer()>& run) {
+  const auto& offered = lines_.tools();
+  if (std::find(offered.begin(), offered.end(), name) == offered.end()) {
+    return {"Error: No such tool available: " + name, true};
+  }
+  tool_answer refusal;
+  if (always_ask || needs_consent(name)) {
+    const consent decided = ask(name, id, input, refusal);
+    if (decided == consent::refused) {
+      lines_.denied(name, id, input);
+    }
+    if (decided != consent::given) {
+      return refusal;
+    }
+  }
+  return run();
 }
 
 demo_runner::consent demo_runner::ask(const std::string& name, const std::string& id,
@@ -126,17 +132,15 @@ demo_runner::consent demo_runner::ask(const std::string& name, const std::string
 bool demo_runner::run_command(const demo_step& step) {
   const json input =
     json::object({{"command", step.text}, {"description", "requested command"}});
-  if (!say({"I will run it."})) {
-    return false;
-  }
-  return call_tool("Bash", input, false, [&] {
+  const auto run = [&] {
     demo_command_result done = run_demo_command(step.text, input_.interrupt_descriptor());
     std::string content = std::move(done.output);
     if (done.status != 0) {
       content = "Exit code " + std::to_string(done.status) + '\n' + content;
     }
     return tool_answer{std::move(content), done.status != 0};
-  });
+  };
+  return call_tool("Bash", input, false, run, "I will run it.");
 }
 
 bool demo_runner::ask_permission(const demo_step& step) {

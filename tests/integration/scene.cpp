@@ -1,0 +1,128 @@
+#include "tests/integration/scene.hpp"
+
+#include "tests/support/poll_until.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+namespace tidemark::test {
+
+using std::chrono::milliseconds;
+
+scene::scene(server_options how)
+    : server(std::move(how)), client(server.url(), server.token()) {}
+
+void scene::kill_and_restart() {
+  server.kill();
+  server.start();
+  reconnect();
+}
+
+std::string scene::submit(const std::string& workspace, const std::string& prompt) {
+  const http_reply reply = client.post(of(workspace, "turns"), json::object({{"prompt", prompt}}));
+  INFO("the server printed:\n" << server.output());
+  INFO("answer " << reply.status << ": " << reply.body);
+  REQUIRE(reply.status == 202);
+  return string_or(reply.parsed(), "turn");
+}
+
+json scene::completion(const std::string& workspace, const std::string& turn, milliseconds limit) const {
+  return await_event(workspace, "turn.completed", turn, limit);
+}
+
+json scene::run(const std::string& workspace, const std::string& prompt) {
+  const std::string turn = submit(workspace, prompt);
+  return completion(workspace, turn);
+}
+
+json scene::await_event(const std::string& workspace, const std::string& type, const std::string& turn,
+                        milliseconds limit) const {
+  std::string query = "events?raw=true&types=" + type + (turn.empty() ? "" : "&turn=" + turn);
+  json found;
+  http_reply last;
+  const bool came = poll_until([&] {
+    last = client.get(of(workspace, query));
+    const json& page = last.parsed();
+    const json& events = array_at(page, "events");
+    found = events.empty() ? json() : events.front();
+    return !events.empty();
+  }, limit);
+  INFO("waiting for " << type << " of " << workspace << ", last answer " << last.status << ": " << last.body);
+  INFO("the server printed:\n" << server.output());
+  REQUIRE(came);
+  return found;
+}
+
+std::vector<json> scene::events(const std::string& workspace, const std::string& query) const {
+  std::vector<json> all;
+  std::string after = "0";
+  for (;;) {
+    const http_reply reply =
+      client.get(of(workspace, "events?limit=1000&after=" + after + (query.empty() ? "" : "&" + query)));
+    INFO("answer " << reply.status << ": " << reply.body.substr(0, 500));
+    REQUIRE(reply.status == 200);
+    const json page = reply.parsed();
+    const json& events = array_at(page, "events");
+    if (events.empty()) {
+      return all;
+    }
+    all.insert(all.end(), events.begin(), events.end());
+    after = std::to_string(int_or(all.back(), "offset", 0));
+  }
+}
+
+json scene::queue(const std::string& workspace) const { return client.get(of(workspace, "queue")).parsed(); }
+
+std::string of(const std::string& workspace, const std::string& rest) {
+  return "/api/v1/workspaces/" + workspace + "/" + rest;
+}
+
+json message(const std::string& workspace, const std::string& content, const std::string& source) {
+  return json::object({{"role", "user"}, {"content", content}, {"workspace_id", workspace},
+                       {"source_chat_key", source}});
+}
+
+sse_reader::options message_stream(const std::string& workspace, const std::string& content,
+                                   const std::string& source) {
+  sse_reader::options how;
+  how.method = "POST";
+  how.body = message(workspace, content, source).dump();
+  return how;
+}
+
+std::string joined_chunks(const sse_reader::frames& frames) {
+  std::string text;
+  for (const json& chunk : of_type(frames, "chunk")) {
+    text += string_or(chunk, "chunk");
+  }
+  return text;
+}
+
+std::vector<json> of_type(const sse_reader::frames& frames, const std::string& type) {
+  std::vector<json> found;
+  for (const sse_frame& frame : frames) {
+    json data = frame.parsed();
+    if (string_or(data, "type") == type) {
+      found.push_back(std::move(data));
+    }
+  }
+  return found;
+}
+
+bool dense_from(const std::vector<json>& events, std::uint64_t first) {
+  return std::all_of(events.begin(), events.end(), [&](const json& e) {
+    return static_cast<std::uint64_t>(int_or(e, "offset", -1)) == first++;
+  });
+}
+
+bool dense_from(const sse_reader::frames& events, std::uint64_t first) {
+  return std::all_of(events.begin(), events.end(),
+                     [&](const sse_frame& frame) { return frame.offset() == first++; });
+}
+
+std::size_t count_of(const std::vector<json>& events, const std::string& type) {
+  return static_cast<std::size_t>(std::count_if(
+    events.begin(), events.end(), [&](const json& e) { return string_or(e, "type") == type; }));
+}
+
+} // namespace tidemark::test
