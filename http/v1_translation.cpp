@@ -138,7 +138,7 @@ std::vector<v1_frame> v1_translation::on_event(const event_view& e, clock::time_
   if (e.type == "turn.started") {
     queued_ = false;
     items_.clear();
-    calls_.clear();
+    open_calls_.clear();
   } else if (e.type == "session.started") {
     session_ = string_or(data, "session", session_);
   } else if (e.type == "item.started") {
@@ -156,7 +156,7 @@ std::vector<v1_frame> v1_translation::on_event(const event_view& e, clock::time_
 void v1_translation::on_item_started(const json& item, frames& out) {
   const auto kind = string_or(item, "kind");
   if (kind == "tool_call")
-    return on_tool_call(item, false, out);
+    return on_tool_call(item, out);
   if (!is_answer_text(item))
     return;
   items_[string_or(item, "id")] = open_item{kind, string_or(item, "parent").empty(), {}};
@@ -171,8 +171,11 @@ void v1_translation::on_item_delta(const json& data, frames& out) {
 
 void v1_translation::on_item_completed(const json& item, frames& out) {
   const auto kind = string_or(item, "kind");
-  if (kind == "tool_call")
-    return on_tool_call(item, true, out);
+  if (kind == "tool_call") {
+    on_tool_call(item, out); // if its start was not heard
+    open_calls_.erase(tool_id(item));
+    return;
+  }
   if (kind == "tool_result")
     return on_tool_result(item, out);
   if (!is_answer_text(item))
@@ -191,46 +194,25 @@ void v1_translation::on_item_completed(const json& item, frames& out) {
   last_block_ = whole;
 }
 
-void v1_translation::on_tool_call(const json& item, bool complete, frames& out) {
+void v1_translation::on_tool_call(const json& item, frames& out) {
   const auto id = tool_id(item);
-  if (id.empty() || answered_.contains(id))
+  if (id.empty() || !calls_.insert(id).second)
     return;
-  const auto [entry, is_new] = calls_.try_emplace(id);
-  auto& call = entry->second;
-  call.name = string_or(item, "name", call.name);
-  if (const auto& input = object_at(item, "input"); !input.empty())
-    call.input = input;
-  if (is_new && string_or(item, "parent").empty())
+  open_calls_.insert(id);
+  if (string_or(item, "parent").empty())
     call_since_text_ = text_sent_;
-  if (complete && string_or(item, "status") == "interrupted") {
-    calls_.erase(id);
-    return;
-  }
-  // Until the call is complete its input may still be on the way.
-  if (complete || !call.input.empty())
-    announce(id, call, out);
-}
-
-void v1_translation::announce(const std::string& id, tool_call& call, frames& out) {
-  if (call.announced)
-    return;
-  call.announced = true;
   auto body = json::object();
   body["type"] = "tool_call";
   body["tool_use_id"] = id;
-  body["name"] = call.name;
-  body["input"] = call.input;
+  body["name"] = string_or(item, "name");
+  body["input"] = object_at(item, "input");
   add(std::move(body), out);
   last_sign_ = now_;
 }
 
 void v1_translation::on_tool_result(const json& item, frames& out) {
   const auto id = tool_id(item);
-  if (const auto call = calls_.find(id); call != calls_.end()) {
-    announce(id, call->second, out);
-    calls_.erase(call);
-  }
-  answered_.insert(id);
+  open_calls_.erase(id);
   const auto content = item.find("content");
   auto body = json::object();
   body["type"] = "tool_result";
@@ -356,8 +338,7 @@ std::vector<v1_frame> v1_translation::on_time(clock::time_point now) {
 }
 
 v1_translation::clock::time_point v1_translation::next_due() const {
-  const auto waits_for_tool = [](const auto& entry) { return entry.second.announced; };
-  const auto waits = queued_ || std::any_of(calls_.begin(), calls_.end(), waits_for_tool);
+  const auto waits = queued_ || !open_calls_.empty();
   return waits && !over_ ? last_sign_ + how_.proof_of_life : clock::time_point::max();
 }
 

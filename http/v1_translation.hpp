@@ -91,20 +91,14 @@ private:
     bool ours = true;      ///< not a subagent's
     std::string streamed;  ///< text of it that the client has
   };
-  struct tool_call {
-    std::string name;
-    json input = json::object();
-    bool announced = false;
-  };
   using frames = std::vector<v1_frame>;
 
   void on_item_started(const json& item, frames& out);
   void on_item_delta(const json& data, frames& out);
   void on_item_completed(const json& item, frames& out);
-  void on_tool_call(const json& item, bool complete, frames& out);
+  void on_tool_call(const json& item, frames& out);
   void on_tool_result(const json& item, frames& out);
   void on_turn_completed(const json& data, frames& out);
-  void announce(const std::string& id, tool_call& call, frames& out);
   void add_text(open_item& block, std::string_view text, frames& out);
   void add_chunk(std::string_view text, frames& out);
   void finish(const json& turn, frames& out);
@@ -124,8 +118,8 @@ private:
   std::string last_block_;            ///< the last text block that is complete
   std::string session_;
   std::map<std::string, open_item> items_;
-  std::map<std::string, tool_call> calls_;  ///< tool calls without a result
-  std::set<std::string> answered_;          ///< tool calls with one
+  std::set<std::string> calls_;       ///< tool calls that the client knows
+  std::set<std::string> open_calls_;  ///< those of them that have no result yet
   std::optional<v1_failure> failure_;
 };
 
