@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tidemark::bytes {
+
+/// Appends 8 bytes, most significant first, so that keys sort as their numbers do.
+inline void put_fixed(std::string& out, std::uint64_t number) {
+  for (int shift = 56; shift >= 0; shift -= 8)
+    out.push_back(static_cast<char>(number >> shift));
+}
+
+/// Appends 1 to 10 bytes, 7 bits each, least significant first.
+inline void put_varint(std::string& out, std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7)
+    out.push_back(static_cast<char>(number | 0x80));
+  out.push_back(static_cast<char>(number));
+}
+
+/// Appends a length and the text.
+inline void put_text(std::string& out, std::string_view text) {
+  put_varint(out, text.size());
+  out.append(text);
+}
+
+/// Takes values off the front of a record. After a value that is not there, `ok()` is false and
+/// everything reads as zero or empty: check once, at the end.
+class reader {
+public:
+  explicit reader(std::string_view record) : rest_(record) {}
+
+  std::uint64_t fixed() {
+    std::uint64_t number = 0;
+    for (const char byte : take(8))
+      number = number << 8 | static_cast<std::uint8_t>(byte);
+    return number;
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t number = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const auto byte = take(1);
+      if (byte.empty())
+        return 0;
+      number |= static_cast<std::uint64_t>(byte[0] & 0x7F) << shift;
+      if (!(byte[0] & 0x80))
+        return number;
+    }
+    ok_ = false;
+    return 0;
+  }
+
+  std::string_view text() { return take(varint()); }
+
+  std::string_view take(std::uint64_t count) {
+    if (!ok_ || count > rest_.size()) {
+      ok_ = false;
+      return {};
+    }
+    const auto taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  /// Everything was there and nothing is left.
+  [[nodiscard]] bool complete() const noexcept { return ok_ && rest_.empty(); }
+
+private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+} // namespace tidemark::bytes

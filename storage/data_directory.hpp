@@ -1,0 +1,45 @@
+#pragma once
+
+#include "base/error.hpp"
+
+#include <filesystem>
+
+namespace tidemark {
+
+/// The right to use a log's directory, and what the directory is known to hold.
+///
+/// Beside the database's own files it holds
+/// - `tidemark.lock`: locked while a server runs; says which process has it,
+/// - `tidemark.format`: the format's version, and whether the database was ever complete. Because of
+///   it a directory that lost files is never taken for a new one,
+/// - `blobs/` (storage/blob_store.hpp) and `instance` (storage/instance.hpp).
+class data_directory {
+public:
+  static constexpr int format_version = 1;
+
+  /// Creates the directory if it is missing and takes the lock; `read_only` does neither.
+  /// Errors: `locked`, `newer_format`, `corrupt` (files missing or foreign), `io`, `full`.
+  static expected<data_directory> open(std::filesystem::path path, bool read_only, bool accept_wal_loss);
+
+  data_directory(data_directory&& other) noexcept;
+  data_directory& operator=(data_directory&&) = delete;
+  ~data_directory();
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// No database was ever complete here, so nothing was ever acknowledged: one may be created.
+  [[nodiscard]] bool is_new() const noexcept { return is_new_; }
+  /// Says that the database is complete; from here on it must never be found missing.
+  static expected<void> mark_complete(const std::filesystem::path& path);
+
+private:
+  explicit data_directory(std::filesystem::path path) : path_(std::move(path)) {}
+  expected<void> lock();
+  expected<void> inspect();
+  expected<void> require_files(bool accept_wal_loss) const;
+
+  std::filesystem::path path_;
+  int lock_ = -1;
+  bool is_new_ = false;
+};
+
+} // namespace tidemark

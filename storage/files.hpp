@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/error.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tidemark::files {
+
+/// Creates a directory and its parents with mode 0700 if it is missing. Errors: `io`, `full`.
+expected<void> make_directory(const std::filesystem::path& directory);
+
+/// Writes a file so that after a crash it is there whole or not at all: temporary file, fsync,
+/// rename, fsync of the directory. Mode 0600. Errors: `io`, `full`.
+expected<void> write_durably(const std::filesystem::path& file, std::string_view content);
+
+/// Makes renames and new names in `directory` survive power loss. Errors: `io`.
+expected<void> sync_directory(const std::filesystem::path& directory);
+
+/// The whole file, or nothing if there is none. Errors: `io`.
+expected<std::optional<std::string>> read_whole(const std::filesystem::path& file);
+
+/// Space of the file system that holds a path.
+struct space {
+  std::uint64_t free = 0; ///< bytes that an unprivileged process may still use
+  std::uint64_t capacity = 0;
+};
+expected<space> space_of(const std::filesystem::path& path);
+
+} // namespace tidemark::files

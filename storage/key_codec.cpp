@@ -1,0 +1,66 @@
+#include "storage/key_codec.hpp"
+
+#include "storage/byte_codec.hpp"
+
+namespace tidemark::keys {
+
+std::string event_key(stream_id stream, offset at) {
+  std::string key;
+  key.reserve(16);
+  bytes::put_fixed(key, stream.value);
+  bytes::put_fixed(key, at.value);
+  return key;
+}
+
+std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key) {
+  bytes::reader in{key};
+  const stream_id stream{in.fixed()};
+  const offset at{in.fixed()};
+  if (!in.complete())
+    return std::nullopt;
+  return std::pair{stream, at};
+}
+
+std::string commit_key(position first) {
+  std::string key;
+  bytes::put_fixed(key, first.value);
+  return key;
+}
+
+std::optional<position> parse_commit_key(std::string_view key) {
+  bytes::reader in{key};
+  const position first{in.fixed()};
+  return in.complete() ? std::optional{first} : std::nullopt;
+}
+
+bool is_valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= max_name_bytes && name.find('\0') == std::string_view::npos;
+}
+
+std::string stream_key(std::string_view name, epoch incarnation) {
+  std::string key{name};
+  key.push_back('\0');
+  bytes::put_fixed(key, incarnation.value);
+  return key;
+}
+
+std::optional<std::pair<std::string_view, epoch>> parse_stream_key(std::string_view key) {
+  constexpr std::size_t tail = 1 + sizeof(std::uint64_t);
+  if (key.size() <= tail || key[key.size() - tail] != '\0')
+    return std::nullopt;
+  const auto name = key.substr(0, key.size() - tail);
+  if (!is_valid_name(name))
+    return std::nullopt;
+  return std::pair{name, epoch{bytes::reader{key.substr(key.size() - tail + 1)}.fixed()}};
+}
+
+std::string end_of_prefix(std::string_view prefix) {
+  std::string end{prefix};
+  while (!end.empty() && static_cast<std::uint8_t>(end.back()) == 0xFF)
+    end.pop_back();
+  if (!end.empty())
+    end.back() = static_cast<char>(end.back() + 1);
+  return end;
+}
+
+} // namespace tidemark::keys

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/ids.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tidemark::keys {
+
+/// Keys sort bytewise as what they stand for sorts.
+
+/// Family `events`: stream id and offset, 8 bytes each, big-endian.
+std::string event_key(stream_id stream, offset at);
+std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key);
+
+/// Family `commits`: the position of the commit's first event, 8 bytes big-endian.
+std::string commit_key(position first);
+std::optional<position> parse_commit_key(std::string_view key);
+
+/// Family `streams`: the name, a zero byte and the epoch. A name is 1 to `max_name_bytes` long and
+/// has no zero byte.
+constexpr std::size_t max_name_bytes = 1024;
+[[nodiscard]] bool is_valid_name(std::string_view name);
+std::string stream_key(std::string_view name, epoch incarnation);
+std::optional<std::pair<std::string_view, epoch>> parse_stream_key(std::string_view key);
+
+/// The first key after all that start with `prefix`; empty if there is none.
+std::string end_of_prefix(std::string_view prefix);
+
+} // namespace tidemark::keys

@@ -1,0 +1,225 @@
+#include "storage/rocks_database.hpp"
+
+#include "base/logging.hpp"
+#include "base/time.hpp"
+#include "storage/files.hpp"
+#include "storage/wal_check.hpp"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+constexpr std::string_view component = "storage";
+constexpr std::array<const char*, 5> family_names{"events", "commits", "streams", "turns", "meta"};
+constexpr std::size_t block_cache_bytes = 64 << 20;
+constexpr std::size_t write_buffer_bytes = 16 << 20;
+constexpr rlim_t least_descriptors = 256;
+
+/// Passes RocksDB's warnings on to our log. RocksDB's own logger writes through its file writer,
+/// which aborts the process on a full disk in builds with assertions, Debian's among them.
+class forwarding_logger final : public rocksdb::Logger {
+public:
+  forwarding_logger() : Logger(rocksdb::InfoLogLevel::WARN_LEVEL) {}
+
+  using Logger::Logv;
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < GetInfoLogLevel() || level == rocksdb::InfoLogLevel::HEADER_LEVEL)
+      return;
+    std::array<char, 1024> text{};
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    const auto at = level == rocksdb::InfoLogLevel::WARN_LEVEL ? logging::level::debug : logging::level::warning;
+    logging::write(at, component, fmt::format("rocksdb: {}", text.data()));
+  }
+  void LogHeader(const char*, va_list) override {}
+  rocksdb::Status Close() override { return rocksdb::Status::OK(); }
+};
+
+rocksdb::ColumnFamilyOptions options_of(family which, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = write_buffer_bytes;
+  options.compression = rocksdb::kLZ4Compression;
+  options.bottommost_compression = rocksdb::kZSTD;
+  rocksdb::BlockBasedTableOptions tables;
+  tables.block_cache = cache;
+  tables.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  tables.format_version = 5;
+  if (which == family::events) {
+    options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(std::uint64_t)));
+    options.memtable_prefix_bloom_size_ratio = 0.05;
+    tables.block_size = 16 << 10;
+  }
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(tables));
+  return options;
+}
+
+/// Half of what the process may open is left to connections and agents.
+expected<int> open_files_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return 4096;
+  if (limit.rlim_cur < least_descriptors)
+    return fail(errc::io, fmt::format("only {} open files are allowed; raise the limit (ulimit -n) to {} or more",
+                                      limit.rlim_cur, least_descriptors));
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur / 2, 4096));
+}
+
+rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in_time, int max_open_files) {
+  rocksdb::DBOptions options;
+  options.create_if_missing = how.create;
+  options.create_missing_column_families = how.create;
+  options.info_log = std::make_shared<forwarding_logger>();
+  // Point in time would open, without a word, up to a damaged byte in the middle of synced data.
+  options.wal_recovery_mode = point_in_time ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
+                                            : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.max_total_wal_size = how.max_wal_bytes;
+  options.max_open_files = max_open_files;
+  options.max_background_jobs = 2;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.skip_stats_update_on_db_open = true;
+  return options;
+}
+
+/// Puts the damaged write-ahead log aside before it is opened for good, so that nothing is beyond
+/// an expert's reach afterwards.
+expected<void> set_wal_aside(const std::filesystem::path& directory) {
+  const auto aside = directory / fmt::format("damaged-wal-{}", now_utc().nanoseconds);
+  if (auto made = files::make_directory(aside); !made)
+    return made;
+  std::uint64_t bytes = 0;
+  for (const auto& wal : wal_files(directory)) {
+    std::error_code code;
+    std::filesystem::copy_file(wal, aside / wal.filename(), code);
+    if (code)
+      return fail(errc::io, fmt::format("cannot copy {} to {}: {}", wal.string(), aside.string(), code.message()));
+    bytes += std::filesystem::file_size(wal, code);
+  }
+  logging::warning(component, "the write-ahead log is damaged; its files ({} bytes) were copied to {}", bytes,
+                   aside.string());
+  return {};
+}
+
+error opening_error(const rocksdb::Status& status, const std::filesystem::path& directory) {
+  auto why = to_error(status, fmt::format("cannot open the log in {}", directory.string()));
+  const auto lost = status.IsNotFound() || status.IsPathNotFound() || status.IsInvalidArgument()
+                    || why.message.find("No such file") != std::string::npos;
+  if (lost)
+    why.code = errc::corrupt;
+  if (why.code == errc::corrupt)
+    why.message += ". Restore the directory from a backup; if only the write-ahead log is damaged, "
+                   "--accept-wal-loss opens it with what precedes the damage";
+  if (why.code == errc::full)
+    why.message += ". Free space on its disk and start again";
+  return why;
+}
+
+} // namespace
+
+/// Remembers the error that stopped background work until RocksDB has recovered from it.
+class rocks_database::fault_listener final : public rocksdb::EventListener {
+public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    if (error->severity() < rocksdb::Status::Severity::kHardError)
+      return;
+    logging::error(component, "rocksdb stopped writing: {}", error->ToString());
+    const std::lock_guard lock{mutex_};
+    problem_ = error->ToString();
+  }
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    const std::lock_guard lock{mutex_};
+    problem_ = info.new_bg_error.ok() ? std::string{} : info.new_bg_error.ToString();
+  }
+  std::string problem() const {
+    const std::lock_guard lock{mutex_};
+    return problem_;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::string problem_;
+};
+
+rocksdb::Status rocks_database::open_with(const settings& how, bool point_in_time) {
+  const auto max_open_files = open_files_limit();
+  if (!max_open_files)
+    return rocksdb::Status::IOError(max_open_files.error().message);
+  auto options = options_of(how, point_in_time, *max_open_files);
+  faults_ = std::make_shared<fault_listener>();
+  options.listeners.push_back(faults_);
+
+  const auto cache = rocksdb::NewLRUCache(block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < family_names.size(); ++i)
+    families.emplace_back(family_names[i], options_of(static_cast<family>(i), cache));
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
+
+  rocksdb::DB* opened = nullptr;
+  const auto path = how.directory.string();
+  const auto status = how.read_only
+                        ? rocksdb::DB::OpenForReadOnly(options, path, families, &handles_, &opened)
+                        : rocksdb::DB::Open(options, path, families, &handles_, &opened);
+  db_.reset(opened);
+  return status;
+}
+
+expected<std::unique_ptr<rocks_database>> rocks_database::open(const settings& how) {
+  std::unique_ptr<rocks_database> database{new rocks_database};
+  const auto hidden = how.create ? std::nullopt : find_hidden_wal_damage(how.directory);
+  auto status = hidden ? rocksdb::Status::Corruption(*hidden) : database->open_with(how, false);
+  if (status.IsCorruption() && how.accept_wal_loss && !how.read_only) {
+    if (auto kept = set_wal_aside(how.directory); !kept)
+      return tl::unexpected(kept.error());
+    logging::warning(component, "opening without the damaged part, as told by --accept-wal-loss: {}",
+                     status.ToString());
+    status = database->open_with(how, true);
+  }
+  if (!status.ok())
+    return tl::unexpected(opening_error(status, how.directory));
+  return database;
+}
+
+rocks_database::~rocks_database() {
+  if (!db_)
+    return;
+  for (auto* handle : handles_)
+    db_->DestroyColumnFamilyHandle(handle);
+  // A latched database reports its old error again; what matters was reported when it happened.
+  db_->Close().PermitUncheckedError();
+}
+
+rocksdb::ColumnFamilyHandle* rocks_database::handle(family which) const {
+  return handles_[static_cast<std::size_t>(which)];
+}
+
+std::string rocks_database::background_problem() const {
+  return faults_->problem();
+}
+
+error to_error(const rocksdb::Status& status, std::string_view doing) {
+  auto code = errc::io;
+  if (status.IsNoSpace())
+    code = errc::full;
+  else if (status.IsCorruption())
+    code = errc::corrupt;
+  return {code, fmt::format("{}: {}", doing, status.ToString()), code == errc::full};
+}
+
+} // namespace tidemark

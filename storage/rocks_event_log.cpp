@@ -1,0 +1,251 @@
+#include "storage/rocks_event_log.hpp"
+
+#include "base/logging.hpp"
+#include "storage/key_codec.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/wal_check.hpp"
+
+#include <rocksdb/db.h>
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+constexpr std::string_view component = "storage";
+/// How long a reader waits for a reopen, and a reopen for the readers.
+constexpr std::chrono::seconds patience{10};
+
+rocksdb::ReadOptions whole_family() {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  options.fill_cache = false;
+  return options;
+}
+
+std::unique_ptr<rocksdb::Iterator> iterate(const rocks_database& database, family which) {
+  return std::unique_ptr<rocksdb::Iterator>{database.db().NewIterator(whole_family(), database.handle(which))};
+}
+
+} // namespace
+
+rocks_event_log::lease::~lease() {
+  if (!owner_)
+    return;
+  const std::lock_guard lock{owner_->mutex_};
+  if (--owner_->readers_ == 0)
+    owner_->changed_.notify_all();
+}
+
+expected<rocks_event_log::lease> rocks_event_log::borrow() const {
+  std::unique_lock lock{mutex_};
+  const auto is_open = [this] { return database_ && !reopening_; };
+  // Only a reopen that is under way is worth waiting for.
+  changed_.wait_for(lock, patience, [&] { return is_open() || !reopening_; });
+  if (!is_open())
+    return fail(errc::unavailable, "the log is closed: " + failure_);
+  ++readers_;
+  return lease{*this};
+}
+
+rocks_event_log::rocks_event_log(rocks_log_options options, data_directory directory)
+  : options_(std::move(options)), directory_(std::move(directory)), blobs_(directory_.path() / "blobs") {}
+
+expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options options) {
+  const auto started = std::chrono::steady_clock::now();
+  auto directory = data_directory::open(options.directory, options.read_only, options.accept_wal_loss);
+  if (!directory)
+    return tl::unexpected(directory.error());
+  const auto create = directory->is_new();
+  std::unique_ptr<rocks_event_log> log{new rocks_event_log{std::move(options), std::move(*directory)}};
+  auto database = log->open_database(create);
+  if (!database)
+    return tl::unexpected(database.error());
+  auto state = load(**database);
+  if (!state)
+    return tl::unexpected(state.error());
+  if (create)
+    if (auto marked = data_directory::mark_complete(log->directory_.path()); !marked)
+      return tl::unexpected(marked.error());
+  log->database_ = std::move(*database);
+  log->state_ = std::move(*state);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
+  logging::info(component, "opened {} with {} streams up to position {} in {:.0f} ms",
+                log->directory_.path().string(), log->state_.streams.stored_count(), log->state_.head.value,
+                took.count());
+  return log;
+}
+
+expected<std::unique_ptr<rocks_database>> rocks_event_log::open_database(bool create) const {
+  return rocks_database::open({directory_.path(), options_.max_wal_bytes, create, options_.read_only,
+                               options_.accept_wal_loss});
+}
+
+expected<rocks_event_log::log_state> rocks_event_log::load(const rocks_database& database) {
+  log_state state;
+  const auto records = iterate(database, family::streams);
+  for (records->SeekToFirst(); records->Valid(); records->Next()) {
+    const auto key = keys::parse_stream_key(records->key().ToStringView());
+    if (!key)
+      return fail(errc::corrupt, "a stream has a malformed key; restore the log from a backup");
+    auto info = records::decode_stream(key->first, key->second, records->value().ToStringView());
+    if (!info)
+      return fail(info.error().code, fmt::format("cannot read the state of stream \"{}\"", key->first), info.error());
+    state.streams.put(std::move(*info));
+  }
+  if (!records->status().ok())
+    return tl::unexpected(to_error(records->status(), "cannot read the streams"));
+  if (auto loaded = load_head(database, state); !loaded)
+    return tl::unexpected(loaded.error());
+  return state;
+}
+
+/// Takes the head from the newest commit, and makes sure that what it wrote is there.
+expected<void> rocks_event_log::load_head(const rocks_database& database, log_state& state) {
+  const auto commits = iterate(database, family::commits);
+  commits->SeekToLast();
+  if (!commits->Valid()) {
+    if (!commits->status().ok())
+      return tl::unexpected(to_error(commits->status(), "cannot read the commits"));
+    if (state.streams.stored_count() > 0)
+      return fail(errc::corrupt, "there are streams but no commits; restore the log from a backup");
+    return {};
+  }
+  const auto first = keys::parse_commit_key(commits->key().ToStringView());
+  const auto newest = records::decode_commit(commits->value().ToStringView());
+  if (!first || !newest)
+    return fail(errc::corrupt, "the newest commit is not readable; restore the log from a backup");
+  state.head = position{first->value + newest->events() - 1};
+  state.last_commit = newest->time;
+  for (const auto& run : newest->runs) {
+    const auto* info = state.streams.find(run.stream);
+    const offset last{run.first.value + run.count - 1};
+    rocksdb::PinnableSlice found;
+    if (!info || info->head < last
+        || !database.db().Get({}, database.handle(family::events), keys::event_key(run.stream, last), &found).ok())
+      return fail(errc::corrupt, fmt::format("event {} of stream {} belongs to the newest commit and is missing; "
+                                             "restore the log from a backup", last.value, run.stream.value));
+  }
+  return {};
+}
+
+bool rocks_event_log::reopen() {
+  std::unique_ptr<rocks_database> closing;
+  {
+    std::unique_lock lock{mutex_};
+    reopening_ = true;
+    if (!changed_.wait_for(lock, patience, [this] { return readers_ == 0; })) {
+      reopening_ = false;
+      changed_.notify_all();
+      return false;
+    }
+    closing = std::move(database_);
+  }
+  closing.reset(); // RocksDB's own lock must be free before it is opened again
+  auto database = open_database(false);
+  auto state = database ? load(**database) : tl::unexpected(database.error());
+  const std::lock_guard lock{mutex_};
+  reopening_ = false;
+  changed_.notify_all();
+  if (!state) {
+    failure_ = state.error().describe();
+    return false;
+  }
+  state->streams.inherit_unwritten(state_.streams);
+  database_ = std::move(*database);
+  state_ = std::move(*state);
+  failure_.clear();
+  logging::info(component, "reopened {} up to position {}", directory_.path().string(), state_.head.value);
+  return true;
+}
+
+bool rocks_event_log::try_recover() {
+  if (options_.read_only)
+    return false;
+  if (lack_of_space(0))
+    return false; // an open database still serves readers; a failed reopen would not
+  bool must_reopen = false;
+  {
+    const std::lock_guard lock{mutex_};
+    must_reopen = !failure_.empty() || !database_ || !database_->background_problem().empty();
+  }
+  return !must_reopen || reopen();
+}
+
+log_health rocks_event_log::health() const {
+  if (options_.read_only)
+    return {false, "the log was opened to be read only"};
+  {
+    const std::lock_guard lock{mutex_};
+    if (!failure_.empty())
+      return {false, failure_};
+    if (auto problem = database_ ? database_->background_problem() : std::string{}; !problem.empty())
+      return {false, fmt::format("the database stopped writing ({}); it is reopened once that is possible", problem)};
+  }
+  if (const auto lack = lack_of_space(0))
+    return {false, lack->message};
+  return {};
+}
+
+expected<stream_info> rocks_event_log::acquire(std::string_view name) {
+  if (!keys::is_valid_name(name))
+    return fail(errc::invalid_argument, fmt::format("a stream's name has 1 to {} bytes, none of them zero",
+                                                    keys::max_name_bytes));
+  const std::lock_guard lock{mutex_};
+  return state_.streams.acquire(name);
+}
+
+expected<stream_info> rocks_event_log::find(std::string_view name) const {
+  const std::lock_guard lock{mutex_};
+  if (const auto* found = state_.streams.newest(name))
+    return *found;
+  return fail(errc::not_found, fmt::format("the log has no stream \"{}\"", name));
+}
+
+expected<stream_info> rocks_event_log::info_of(stream_id stream) const {
+  const std::lock_guard lock{mutex_};
+  if (const auto* found = state_.streams.find(stream))
+    return *found;
+  return fail(errc::not_found, fmt::format("the log has no stream {}", stream.value));
+}
+
+position rocks_event_log::durable_head() const {
+  const std::lock_guard lock{mutex_};
+  return state_.head;
+}
+
+std::vector<stream_info> rocks_event_log::streams() const {
+  const std::lock_guard lock{mutex_};
+  return state_.streams.stored();
+}
+
+log_figures rocks_event_log::figures() const {
+  log_figures figures;
+  std::error_code code;
+  for (std::filesystem::directory_iterator entry{directory_.path(), code}, end; !code && entry != end;
+       entry.increment(code)) {
+    std::error_code gone;
+    if (!entry->is_regular_file(gone))
+      continue;
+    const auto size = entry->file_size(gone);
+    if (gone)
+      continue; // compaction removed it between the listing and the question
+    figures.bytes_on_disk += size;
+    if (entry->path().extension() == ".log")
+      figures.wal_bytes += size;
+  }
+  figures.bytes_on_disk += blobs_.bytes_on_disk();
+  const std::lock_guard lock{mutex_};
+  figures.streams = state_.streams.stored_count();
+  figures.head = state_.head;
+  return figures;
+}
+
+expected<std::unique_ptr<event_log>> open_rocks_log(rocks_log_options options) {
+  return rocks_event_log::open(std::move(options));
+}
+
+} // namespace tidemark

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "storage/blob_store.hpp"
+#include "storage/commit_planner.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/rocks_database.hpp"
+#include "storage/rocks_log.hpp"
+#include "storage/stream_table.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace rocksdb {
+class WriteBatch;
+} // namespace rocksdb
+
+namespace tidemark {
+
+/// The log on RocksDB. Private to storage/; storage/rocks_log.hpp opens it.
+///
+/// What is durable is in `streams_` and `head_`: they move after the sync, and every read ends at
+/// them, so nothing is visible before it is durable, whatever the database already shows.
+class rocks_event_log final : public event_log {
+public:
+  static expected<std::unique_ptr<event_log>> open(rocks_log_options options);
+
+  expected<stream_info> acquire(std::string_view name) override;
+  [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
+  [[nodiscard]] std::vector<stream_info> streams() const override;
+  std::vector<append_result> commit(std::span<const append_request> requests) override;
+  expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
+                                       const event_visitor& visit) const override;
+  expected<read_progress<position>> read_all(position from, read_limits limits,
+                                             const event_visitor& visit) const override;
+  [[nodiscard]] expected<std::optional<std::string>> get(table in, std::string_view key) const override;
+  expected<void> scan(table in, std::string_view prefix, bool descending,
+                      const record_visitor& visit) const override;
+  [[nodiscard]] expected<chain_report> verify(stream_id stream) const override;
+  [[nodiscard]] log_health health() const override;
+  [[nodiscard]] log_figures figures() const override;
+  bool try_recover() override;
+
+private:
+  /// Keeps the database open while a reader uses it: a reopen waits for it.
+  class lease;
+  /// How far a walk over a stream came; `next` is the event that failed, if one did.
+  struct walked {
+    offset next;
+    bool stopped = false; ///< by the visitor
+    std::optional<error> failure = {};
+  };
+  struct log_state {
+    stream_table streams;
+    position head;
+    timestamp last_commit;
+  };
+
+  rocks_event_log(rocks_log_options options, data_directory directory);
+
+  // -- opening (rocks_event_log.cpp) -------------------------------------------
+  [[nodiscard]] expected<std::unique_ptr<rocks_database>> open_database(bool create) const;
+  static expected<log_state> load(const rocks_database& database);
+  static expected<void> load_head(const rocks_database& database, log_state& state);
+  bool reopen();
+  [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
+  [[nodiscard]] position durable_head() const;
+  [[nodiscard]] expected<lease> borrow() const;
+
+  // -- writing (rocks_log_commit.cpp) ------------------------------------------
+  [[nodiscard]] commit_planner begin_plan(std::span<const append_request> requests);
+  [[nodiscard]] std::optional<error> obstacle(std::uint64_t bytes) const;
+  [[nodiscard]] std::optional<error> lack_of_space(std::uint64_t bytes) const;
+  append_result place(const append_request& request, commit_planner& plan, rocksdb::WriteBatch& batch);
+  expected<void> write(const commit_planner& plan, rocksdb::WriteBatch& batch, commit_figures& cost);
+  std::vector<append_result> refuse_all(std::span<const append_request> requests, const error& why) const;
+  void latch(std::string reason);
+
+  // -- reading (rocks_log_read.cpp) --------------------------------------------
+  walked walk(const rocks_database& database, const stream_info& stream, offset from, offset last,
+              bool with_raw, const event_visitor& visit) const;
+  /// Visits the events of one commit from position `from` on; the position to go on from.
+  expected<position> walk_commit(const rocks_database& database, position first,
+                                 const records::commit_record& commit, position from, bool with_raw,
+                                 const event_visitor& visit) const;
+  /// Decodes one record and visits it. True to go on.
+  expected<bool> visit_record(const stream_info& stream, offset at, std::string_view record, bool with_raw,
+                              const event_visitor& visit) const;
+
+  const rocks_log_options options_;
+  const data_directory directory_;
+  blob_store blobs_;
+  sha256_hasher hasher_; // used by the committing thread only
+
+  mutable std::mutex mutex_; // guards everything below
+  mutable std::condition_variable changed_;
+  std::unique_ptr<rocks_database> database_; // replaced by the committing thread only, without readers
+  mutable std::size_t readers_ = 0;
+  bool reopening_ = false;
+  log_state state_;
+  std::string failure_; // why nothing may be acknowledged; empty if it may
+};
+
+class rocks_event_log::lease {
+public:
+  explicit lease(const rocks_event_log& owner) : owner_(&owner) {}
+  lease(lease&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+  lease& operator=(lease&&) = delete;
+  ~lease();
+  [[nodiscard]] const rocks_database& database() const noexcept { return *owner_->database_; }
+
+private:
+  const rocks_event_log* owner_;
+};
+
+} // namespace tidemark

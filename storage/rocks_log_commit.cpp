@@ -1,0 +1,195 @@
+#include "storage/rocks_event_log.hpp"
+
+#include "base/logging.hpp"
+#include "storage/files.hpp"
+#include "storage/key_codec.hpp"
+#include "storage/record_codec.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/iostats_context.h>
+#include <rocksdb/perf_level.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+/// The reserve never takes more than this part of a file system, so that a small one is usable.
+constexpr std::uint64_t largest_reserved_part = 10;
+
+family family_of(table in) {
+  return in == table::turns ? family::turns : family::meta;
+}
+
+std::size_t bytes_of(const append_request& request) {
+  std::size_t sum = 0;
+  for (const auto& e : request.events)
+    sum += e.data.size() + (e.raw ? e.raw->size() : 0);
+  for (const auto& write : request.derived)
+    sum += write.key.size() + (write.value ? write.value->size() : 0);
+  return sum;
+}
+
+std::size_t bytes_of(std::span<const append_request> requests) {
+  std::size_t sum = 0;
+  for (const auto& request : requests)
+    sum += bytes_of(request);
+  return sum;
+}
+
+} // namespace
+
+std::optional<error> rocks_event_log::lack_of_space(std::uint64_t bytes) const {
+  const auto space = files::space_of(directory_.path());
+  if (!space)
+    return space.error();
+  const auto reserve = std::min(options_.min_free_bytes, space->capacity / largest_reserved_part);
+  if (space->free >= reserve + bytes)
+    return std::nullopt;
+  return error{errc::full,
+               fmt::format("the disk of {} is full: {} bytes are free, {} are kept in reserve. Free some space; "
+                           "writing then goes on by itself", directory_.path().string(), space->free, reserve),
+               true};
+}
+
+std::optional<error> rocks_event_log::obstacle(std::uint64_t bytes) const {
+  if (options_.read_only)
+    return error{errc::unavailable, "the log was opened to be read only"};
+  {
+    const std::lock_guard lock{mutex_};
+    if (!failure_.empty())
+      return error{errc::io, failure_, true};
+  }
+  return lack_of_space(bytes);
+}
+
+std::vector<append_result> rocks_event_log::refuse_all(std::span<const append_request> requests,
+                                                       const error& why) const {
+  std::vector<append_result> answers;
+  answers.reserve(requests.size());
+  const std::lock_guard lock{mutex_};
+  for (const auto& request : requests) {
+    append_refusal refusal{why, {}, {}};
+    if (const auto* info = state_.streams.find(request.stream)) {
+      refusal.head = info->head;
+      refusal.incarnation = state_.streams.newest(info->name)->incarnation;
+    }
+    answers.emplace_back(tl::unexpect, std::move(refusal));
+  }
+  return answers;
+}
+
+commit_planner rocks_event_log::begin_plan(std::span<const append_request> requests) {
+  const std::lock_guard lock{mutex_};
+  commit_planner plan{state_.head.next(), hasher_};
+  for (const auto& request : requests)
+    if (const auto* info = state_.streams.find(request.stream))
+      plan.know(*info, state_.streams.newest(info->name)->incarnation);
+  return plan;
+}
+
+std::vector<append_result> rocks_event_log::commit(std::span<const append_request> requests) {
+  if (requests.empty())
+    return {};
+  if (const auto why = obstacle(bytes_of(requests)))
+    return refuse_all(requests, *why);
+  auto plan = begin_plan(requests);
+  rocksdb::WriteBatch batch;
+  std::vector<append_result> answers;
+  answers.reserve(requests.size());
+  commit_figures cost;
+  for (const auto& request : requests) {
+    answers.push_back(place(request, plan, batch));
+    if (answers.back()) {
+      ++cost.requests;
+      cost.events += request.events.size();
+      cost.bytes += bytes_of(request);
+    }
+  }
+  if (batch.Count() == 0)
+    return answers;
+  // A refusal was judged against requests that are not written after all: void, like the rest.
+  if (const auto written = write(plan, batch, cost); !written)
+    return refuse_all(requests, written.error());
+  if (options_.on_commit)
+    options_.on_commit(cost);
+  return answers;
+}
+
+append_result rocks_event_log::place(const append_request& request, commit_planner& plan,
+                                     rocksdb::WriteBatch& batch) {
+  if (auto refusal = plan.judge(request))
+    return tl::unexpected(std::move(*refusal));
+  std::vector<std::optional<records::blob_ref>> long_lines(request.events.size());
+  for (std::size_t i = 0; i < request.events.size(); ++i) {
+    const auto& raw = request.events[i].raw;
+    if (!raw || raw->size() <= options_.blob_threshold)
+      continue;
+    auto stored = blobs_.put(*raw);
+    if (!stored)
+      return tl::unexpected(plan.refuse(request, stored.error()));
+    long_lines[i] = *stored;
+  }
+  const auto& database = *database_;
+  auto answer = plan.accept(request);
+  for (std::size_t i = 0; i < request.events.size(); ++i) {
+    const auto& e = request.events[i];
+    const auto raw = e.raw && !long_lines[i] ? std::string_view{*e.raw} : std::string_view{};
+    batch.Put(database.handle(family::events), keys::event_key(request.stream, answer.first.plus(i)),
+              records::encode({answer.first_global.plus(i), e.time, answer.hashes[i], e.type, e.turn, e.data, raw,
+                               long_lines[i]}));
+  }
+  for (const auto& write : request.derived) {
+    if (write.value)
+      batch.Put(database.handle(family_of(write.in)), write.key, *write.value);
+    else
+      batch.Delete(database.handle(family_of(write.in)), write.key);
+  }
+  return answer;
+}
+
+expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::WriteBatch& batch,
+                                      commit_figures& cost) {
+  const auto& database = *database_;
+  const auto time = std::max(now_utc(), state_.last_commit);
+  for (const auto& [id, info] : plan.touched())
+    batch.Put(database.handle(family::streams), keys::stream_key(info.name, info.incarnation), records::encode(info));
+  if (!plan.runs().empty())
+    batch.Put(database.handle(family::commits), keys::commit_key(plan.first()),
+              records::encode(records::commit_record{time, {plan.runs().begin(), plan.runs().end()}}));
+
+  rocksdb::WriteOptions options;
+  options.sync = options_.when_done == durability::sync;
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableTimeExceptForMutex);
+  rocksdb::get_iostats_context()->Reset();
+  const auto started = std::chrono::steady_clock::now();
+  const auto status = database.db().Write(options, &batch);
+  cost.write = std::chrono::steady_clock::now() - started;
+  cost.sync = std::chrono::nanoseconds{rocksdb::get_iostats_context()->fsync_nanos};
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+  if (!status.ok()) {
+    auto why = to_error(status, "the write-ahead log could not be written");
+    latch(why.message);
+    return fail(errc::io, why.message);
+  }
+  const std::lock_guard lock{mutex_};
+  for (const auto& [id, info] : plan.touched())
+    state_.streams.put(info);
+  state_.head = position{plan.next().value - 1};
+  state_.last_commit = time;
+  return {};
+}
+
+void rocks_event_log::latch(std::string reason) {
+  logging::error("storage", "{}; nothing is acknowledged until the log was reopened", reason);
+  const std::lock_guard lock{mutex_};
+  // A later sync of the same file can report success for pages that an earlier one lost.
+  failure_ = fmt::format("{}. Free space on, or repair, the disk of {}; the log is then reopened by itself", reason,
+                         directory_.path().string());
+}
+
+} // namespace tidemark

@@ -1,0 +1,256 @@
+#include "storage/rocks_event_log.hpp"
+
+#include "storage/key_codec.hpp"
+#include "storage/record_codec.hpp"
+
+#include <rocksdb/db.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+/// Lets events through until a bound is reached.
+class bounded_visit {
+public:
+  bounded_visit(read_limits limits, const event_visitor& visit) : limits_(limits), visit_(visit) {}
+
+  bool operator()(const event_view& e) {
+    ++events_;
+    bytes_ += e.data.size() + e.raw.size();
+    if (!visit_(e))
+      stopped_ = true;
+    return !done();
+  }
+  [[nodiscard]] bool done() const { return stopped_ || events_ >= limits_.max_events || bytes_ >= limits_.max_bytes; }
+  [[nodiscard]] std::size_t events() const { return events_; }
+
+private:
+  read_limits limits_;
+  const event_visitor& visit_;
+  std::size_t events_ = 0;
+  std::size_t bytes_ = 0;
+  bool stopped_ = false;
+};
+
+error damaged(const stream_info& stream, offset at, std::string_view what) {
+  return {errc::corrupt, fmt::format("event {} of \"{}\" {}; restore the log from a backup", at.value, stream.name, what)};
+}
+
+} // namespace
+
+expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset at, std::string_view record,
+                                             bool with_raw, const event_visitor& visit) const {
+  const auto decoded = records::decode_event(record);
+  if (!decoded)
+    return tl::unexpected(error{decoded.error().code,
+                                fmt::format("event {} of \"{}\": {}", at.value, stream.name, decoded.error().message)});
+  event_view view{stream.name, stream.id, stream.incarnation, at, decoded->global, decoded->time,
+                  decoded->type, decoded->turn, decoded->data, {}, &decoded->hash};
+  std::string long_line;
+  if (with_raw && decoded->blob) {
+    auto content = blobs_.get(*decoded->blob);
+    if (!content)
+      return fail(content.error().code, fmt::format("the raw line of event {} of \"{}\"", at.value, stream.name),
+                  content.error());
+    long_line = std::move(*content);
+    view.raw = long_line;
+  } else if (with_raw) {
+    view.raw = decoded->raw;
+  }
+  return visit(view);
+}
+
+rocks_event_log::walked rocks_event_log::walk(const rocks_database& database, const stream_info& stream, offset from,
+                                              offset last, bool with_raw, const event_visitor& visit) const {
+  const auto end = keys::event_key(stream.id, last.next());
+  const rocksdb::Slice bound{end};
+  rocksdb::ReadOptions options;
+  options.iterate_upper_bound = &bound;
+  options.prefix_same_as_start = true;
+  const std::unique_ptr<rocksdb::Iterator> records{
+    database.db().NewIterator(options, database.handle(family::events))};
+  auto next = from;
+  for (records->Seek(keys::event_key(stream.id, from)); records->Valid(); records->Next()) {
+    const auto key = keys::parse_event_key(records->key().ToStringView());
+    if (!key || key->second != next)
+      return {next, false, damaged(stream, next, "is missing")};
+    const auto go_on = visit_record(stream, next, records->value().ToStringView(), with_raw, visit);
+    if (!go_on)
+      return {next, false, go_on.error()};
+    next = next.next();
+    if (!*go_on)
+      return {next, true};
+  }
+  if (!records->status().ok())
+    return {next, false,
+            to_error(records->status(), fmt::format("cannot read event {} of \"{}\"", next.value, stream.name))};
+  if (next <= last)
+    return {next, false, damaged(stream, next, "is missing")};
+  return {next};
+}
+
+expected<read_progress<offset>> rocks_event_log::read(stream_id stream, offset from, read_limits limits,
+                                                      const event_visitor& visit) const {
+  const auto info = info_of(stream);
+  if (!info)
+    return tl::unexpected(info.error());
+  from = std::max(from, offset{1});
+  if (from <= info->trimmed)
+    return fail(errc::trimmed, fmt::format("events up to {} of \"{}\" were removed by retention", info->trimmed.value,
+                                           info->name));
+  if (from > info->head || limits.max_events == 0)
+    return read_progress<offset>{from, 0, from > info->head};
+  const auto open = borrow();
+  if (!open)
+    return tl::unexpected(open.error());
+  bounded_visit bounded{limits, visit};
+  const auto done = walk(open->database(), *info, from, info->head, limits.with_raw, std::ref(bounded));
+  if (done.failure)
+    return tl::unexpected(*done.failure);
+  return read_progress<offset>{done.next, bounded.events(), done.next > info->head};
+}
+
+expected<read_progress<position>> rocks_event_log::read_all(position from, read_limits limits,
+                                                            const event_visitor& visit) const {
+  from = std::max(from, position{1});
+  const auto head = durable_head();
+  if (from > head || limits.max_events == 0)
+    return read_progress<position>{from, 0, from > head};
+  const auto open = borrow();
+  if (!open)
+    return tl::unexpected(open.error());
+  const auto end = keys::commit_key(head.next());
+  const rocksdb::Slice bound{end};
+  rocksdb::ReadOptions options;
+  options.iterate_upper_bound = &bound;
+  const std::unique_ptr<rocksdb::Iterator> commits{
+    open->database().db().NewIterator(options, open->database().handle(family::commits))};
+
+  bounded_visit bounded{limits, visit};
+  auto next = from;
+  for (commits->SeekForPrev(keys::commit_key(from)); commits->Valid() && !bounded.done(); commits->Next()) {
+    const auto first = keys::parse_commit_key(commits->key().ToStringView());
+    const auto commit = records::decode_commit(commits->value().ToStringView());
+    if (!first || !commit)
+      return fail(errc::corrupt, fmt::format("the commit before position {} is not readable", next.value));
+    auto walked_to = walk_commit(open->database(), *first, *commit, next, limits.with_raw, std::ref(bounded));
+    if (!walked_to)
+      return tl::unexpected(walked_to.error());
+    next = *walked_to;
+  }
+  if (!commits->status().ok())
+    return tl::unexpected(to_error(commits->status(), "cannot read the commits"));
+  if (!bounded.done() && next <= head)
+    return fail(errc::corrupt, fmt::format("the commit of position {} is missing", next.value));
+  return read_progress<position>{next, bounded.events(), next > head};
+}
+
+expected<position>
+rocks_event_log::walk_commit(const rocks_database& database, position first, const records::commit_record& commit,
+                             position from, bool with_raw, const event_visitor& visit) const {
+  auto run_start = first;
+  for (const auto& run : commit.runs) {
+    const auto run_end = run_start.plus(run.count);
+    if (from < run_end) {
+      if (from < run_start)
+        return fail(errc::corrupt, fmt::format("the commit of position {} is missing", from.value));
+      const auto info = info_of(run.stream);
+      if (!info)
+        return fail(errc::corrupt, fmt::format("position {} belongs to an unknown stream", from.value), info.error());
+      const auto at = run.first.plus(from.value - run_start.value);
+      const auto done = walk(database, *info, at, offset{run.first.value + run.count - 1}, with_raw, visit);
+      if (done.failure)
+        return tl::unexpected(*done.failure);
+      from = from.plus(done.next.value - at.value);
+      if (done.stopped)
+        return from;
+    }
+    run_start = run_end;
+  }
+  return from;
+}
+
+expected<std::optional<std::string>> rocks_event_log::get(table in, std::string_view key) const {
+  const auto open = borrow();
+  if (!open)
+    return tl::unexpected(open.error());
+  std::string value;
+  const auto which = in == table::turns ? family::turns : family::meta;
+  const auto status = open->database().db().Get({}, open->database().handle(which), key, &value);
+  if (status.IsNotFound())
+    return std::nullopt;
+  if (!status.ok())
+    return tl::unexpected(to_error(status, "cannot read a record"));
+  return value;
+}
+
+expected<void> rocks_event_log::scan(table in, std::string_view prefix, bool descending,
+                                     const record_visitor& visit) const {
+  const auto open = borrow();
+  if (!open)
+    return tl::unexpected(open.error());
+  const auto end = keys::end_of_prefix(prefix);
+  const rocksdb::Slice bound{end};
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  if (!end.empty())
+    options.iterate_upper_bound = &bound;
+  const auto which = in == table::turns ? family::turns : family::meta;
+  const std::unique_ptr<rocksdb::Iterator> records{
+    open->database().db().NewIterator(options, open->database().handle(which))};
+  if (descending)
+    records->SeekToLast();
+  else
+    records->Seek(prefix);
+  for (; records->Valid() && records->key().starts_with(prefix); descending ? records->Prev() : records->Next())
+    if (!visit(records->key().ToStringView(), records->value().ToStringView()))
+      break;
+  if (!records->status().ok())
+    return tl::unexpected(to_error(records->status(), "cannot read records"));
+  return {};
+}
+
+expected<chain_report> rocks_event_log::verify(stream_id stream) const {
+  const auto info = info_of(stream);
+  if (!info)
+    return tl::unexpected(info.error());
+  const auto open = borrow();
+  if (!open)
+    return tl::unexpected(open.error());
+  sha256_hasher hasher;
+  chain_report report;
+  // After a trim the first readable event is the anchor: what it follows is gone.
+  std::optional<digest> previous;
+  if (info->trimmed == offset{0})
+    previous.emplace();
+  const auto check = [&](const event_view& e) {
+    if (previous) {
+      const auto payload = hasher.payload(e.turn, e.data, e.raw);
+      if (hasher.link(*previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload}) != *e.hash) {
+        report.first_bad = e.at;
+        report.problem = "its hash does not follow from its content and the event before it";
+        return false;
+      }
+    }
+    previous = *e.hash;
+    ++report.checked;
+    return true;
+  };
+  const auto done = walk(open->database(), *info, info->first(), info->head, true, check);
+  if (done.failure) {
+    if (done.failure->code == errc::io)
+      return tl::unexpected(*done.failure);
+    report.first_bad = done.next;
+    report.problem = done.failure->describe();
+  } else if (!report.first_bad && info->head > info->trimmed && previous != info->head_hash) {
+    report.first_bad = info->head;
+    report.problem = "its hash is not the one recorded for the head of the stream";
+  }
+  return report;
+}
+
+} // namespace tidemark

@@ -1,0 +1,127 @@
+#include "storage/wal_check.hpp"
+
+#include "storage/files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+namespace {
+
+// The layout of RocksDB's log files: blocks of 32 KiB, in each fragments of records, none of them
+// reaching over a block's end: masked CRC-32C of type and payload (4), length (2), type (1), payload.
+constexpr std::size_t block_bytes = 32 << 10;
+constexpr std::size_t header_bytes = 7;
+constexpr std::uint8_t full = 1, last_plain_type = 4, compression_type = 9;
+
+constexpr std::array<std::uint32_t, 256> make_crc_table() {
+  constexpr std::uint32_t castagnoli = 0x82F63B78;
+  std::array<std::uint32_t, 256> entries{};
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    auto value = i;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value >> 1) ^ (value & 1 ? castagnoli : 0);
+    entries[i] = value;
+  }
+  return entries;
+}
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  static constexpr auto entries = make_crc_table();
+  std::uint32_t crc = ~0U;
+  for (const char byte : bytes)
+    crc = (crc >> 8) ^ entries[(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
+  crc = ~crc;
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
+}
+
+struct fragment {
+  std::string_view block;
+  std::size_t at = 0;
+
+  [[nodiscard]] std::uint32_t byte(std::size_t i) const { return static_cast<std::uint8_t>(block[at + i]); }
+  [[nodiscard]] std::uint32_t crc() const { return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24; }
+  [[nodiscard]] std::size_t length() const { return byte(4) | byte(5) << 8; }
+  [[nodiscard]] std::uint32_t type() const { return byte(6); }
+  [[nodiscard]] bool fits(std::size_t size) const { return at + header_bytes + size <= block.size(); }
+  [[nodiscard]] bool is_plain() const { return type() >= full && type() <= last_plain_type; }
+  /// Whole and undamaged if its payload had `size` bytes.
+  [[nodiscard]] bool is_whole(std::size_t size) const {
+    return is_plain() && fits(size) && masked_crc32c(block.substr(at + 6, 1 + size)) == crc();
+  }
+};
+
+bool anything_whole_after(std::string_view block, std::size_t at) {
+  for (++at; at + header_bytes <= block.size(); ++at)
+    if (const fragment candidate{block, at}; candidate.length() > 0 && candidate.is_whole(candidate.length()))
+      return true;
+  return false;
+}
+
+enum class verdict { fine, torn, damaged };
+struct finding {
+  verdict what = verdict::fine;
+  std::size_t at = 0;
+};
+
+finding inspect_block(std::string_view block) {
+  std::size_t at = 0;
+  while (at + header_bytes <= block.size()) {
+    const fragment next{block, at};
+    const auto is_blank = next.type() == 0 && next.length() == 0;
+    if (is_blank || !next.fits(next.length())) {
+      const auto rest = block.size() - at - header_bytes;
+      const auto hides = next.is_whole(rest) || anything_whole_after(block, at);
+      return {hides ? verdict::damaged : verdict::torn, at};
+    }
+    // Types of recycled logs, which this log never has, read as the end of the file.
+    if (!next.is_plain() && next.type() != compression_type)
+      return {verdict::damaged, at};
+    at += header_bytes + next.length();
+  }
+  return {};
+}
+
+} // namespace
+
+std::vector<std::filesystem::path> wal_files(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> found;
+  std::error_code code;
+  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end; entry.increment(code))
+    if (entry->path().extension() == ".log")
+      found.push_back(entry->path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::optional<std::size_t> find_hidden_damage(std::string_view wal) {
+  std::optional<std::size_t> torn;
+  for (std::size_t start = 0; start < wal.size(); start += block_bytes) {
+    const auto block = wal.substr(start, block_bytes);
+    const auto found = inspect_block(block);
+    if (torn && (found.what != verdict::torn || found.at > 0))
+      return torn;
+    if (found.what == verdict::damaged)
+      return start + found.at;
+    if (found.what == verdict::torn)
+      torn = start + found.at;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& directory) {
+  for (const auto& file : wal_files(directory)) {
+    const auto content = files::read_whole(file);
+    if (!content || !*content)
+      continue;
+    if (const auto at = find_hidden_damage(**content))
+      return fmt::format("{} is damaged at byte {}, and whole records follow", file.filename().string(), *at);
+  }
+  return std::nullopt;
+}
+
+} // namespace tidemark
