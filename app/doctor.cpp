@@ -164,13 +164,12 @@ check check_guard(const agent_options& agent) {
 check check_data_directory(const settings& what) {
   const auto& directory = what.data_directory;
   std::error_code failed;
-  fs::create_directories(directory, failed);
-  const auto probe = fs::path{directory} / fmt::format(".doctor-{}", ::getpid());
-  const bool writable = std::ofstream{probe}.put('x').flush().good();
-  fs::remove(probe, failed);
-  if (!writable)
+  auto existing = fs::path{directory};
+  while (!fs::exists(existing, failed) && existing.has_relative_path())
+    existing = existing.parent_path();
+  if (!fs::is_directory(existing, failed) || ::access(existing.c_str(), W_OK | X_OK) != 0)
     return {"data directory", finding::bad, directory + " cannot be written", "give this user the directory (chown), or name another with TIDEMARK_DATA_DIR"};
-  const auto space = fs::space(directory, failed);
+  const auto space = fs::space(existing, failed);
   const auto detail = fmt::format("{} ({} MiB free)", directory, space.available >> 20);
   if (!failed && space.available < what.log.min_free_bytes)
     return {"data directory", finding::bad, detail, fmt::format("free some space: below {} nothing is accepted (log.min_free)", show_bytes(what.log.min_free_bytes))};
@@ -181,7 +180,7 @@ check check_data_directory(const settings& what) {
 
 check check_log(const settings& what) {
   std::error_code ignored;
-  if (!fs::exists(what.log.directory, ignored))
+  if (!fs::exists(what.log.directory, ignored) || fs::is_empty(what.log.directory, ignored))
     return {"log", finding::good, "none yet: the first start makes it"};
   auto options = what.log;
   const auto log = open_rocks_log(options);

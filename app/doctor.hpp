@@ -24,7 +24,7 @@ check check_agent(const agent_options& agent);
 check check_model_access(const agent_options& agent);
 /// The process guard beside this executable.
 check check_guard(const agent_options& agent);
-/// The data directory: can be made and written, has space above the reserve.
+/// The data directory: can be made and written, has space above the reserve. Changes nothing.
 check check_data_directory(const settings& what);
 /// Whether another server holds the log, and whether it opens.
 check check_log(const settings& what);

@@ -28,9 +28,9 @@ void resolve_places(config& what, const fs::path& executable) {
   auto& s = what.values;
   s.data_directory = rooted(s.data_directory);
   const fs::path data = s.data_directory;
-  s.log.directory = data / "log";
+  s.log.directory = data;
   fill(s.agent.workspace_root, data / "workspaces");
-  fill(s.agent.settings_path, data / "settings.json");
+  fill(s.agent.settings_path, "data/settings.json");
   fill(s.agent.state_directory, data / "agents");
   fill(s.agent.guard, executable.parent_path() / "tidemark-guard");
 }

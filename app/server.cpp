@@ -185,7 +185,7 @@ rocks_log_options measured(rocks_log_options options, instruments& metrics) {
 }
 
 expected<std::string> prepare_directories(const settings& what) {
-  for (const auto& directory : {what.data_directory, what.agent.workspace_root, what.agent.state_directory}) {
+  for (const auto& directory : {what.agent.workspace_root, what.agent.state_directory}) {
     std::error_code failed;
     std::filesystem::create_directories(directory, failed);
     if (failed)
@@ -230,15 +230,15 @@ int run_server(const settings& given, std::ostream& out) {
     return cannot_start(allowed.error());
   check_limits(given);
   auto what = given;
-  auto instance = prepare_directories(what);
-  if (!instance)
-    return cannot_start(instance.error());
-  what.agent.instance = *instance;
   instruments metrics{TIDEMARK_VERSION};
   // The log's lock comes first: whoever holds it may kill what carries the directory's mark.
   auto log = open_rocks_log(measured(what.log, metrics));
   if (!log)
     return cannot_start(log.error());
+  auto instance = prepare_directories(what);
+  if (!instance)
+    return cannot_start(instance.error());
+  what.agent.instance = *instance;
   clear_leftovers(what);
   logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION, what.agent.kind,
                 what.agent.binary, what.data_directory);

@@ -135,7 +135,7 @@ setting secret(setting s) {
 
 std::vector<setting> places() {
   return {
-    text("data.dir", "<path>", "Directory of the log, and by default of all that follows.", MEMBER(data_directory)),
+    text("data.dir", "<path>", "Directory of the log; by default also of workspaces and agents.", MEMBER(data_directory)),
     named(text("workspace.root", "<path>", "One directory a workspace below it; default `<data.dir>/workspaces`.",
                MEMBER(agent.workspace_root)), {"WORKSPACE_ROOT"}),
   };
@@ -178,7 +178,7 @@ std::vector<setting> agent_settings() {
     named(toggle("agent.skip_permissions", "No permission prompts at all.", MEMBER(agent.skip_permissions)),
           {"SKIP_PERMISSIONS"}),
     named(text("agent.settings_path", "<path>",
-               "JSON file of model providers, read again before each turn; default `<data.dir>/settings.json`.",
+               "JSON file of model providers, read again before each turn; default `data/settings.json`.",
                MEMBER(agent.settings_path)), {"SETTINGS_PATH"}),
     list("agent.env", "Variables of the server's environment that agents may see.", MEMBER(agent.passed_names)),
     text("agent.state_dir", "<path>", "Homes and configuration of agents; default `<data.dir>/agents`.",

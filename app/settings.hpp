@@ -18,7 +18,7 @@ namespace tidemark {
 /// Empty paths are filled in by `resolve` (app/config.hpp): they follow the data directory or the
 /// place of this executable.
 struct settings {
-  std::string data_directory = "data"; ///< holds the log, and by default all that follows
+  std::string data_directory = "data/tidemark"; ///< the log; by default also workspaces and agents
   logging::level log_level = logging::level::info;
   std::chrono::milliseconds shutdown_limit{9'000}; ///< from the first signal to the forced end
   std::size_t worker_threads = 0;                  ///< of the actors; 0: one a core

@@ -1,0 +1,82 @@
+#include "app/cli.hpp"
+#include "app/exit_code.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <sstream>
+#include <unistd.h>
+
+using namespace tidemark;
+
+namespace {
+
+struct run_result {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+run_result run(std::vector<std::string> arguments, environment_map environment = {}) {
+  std::ostringstream out;
+  std::ostringstream err;
+  terminal to{out, err, false};
+  const int code = run_cli(std::move(arguments), environment, to);
+  return {code, out.str(), err.str()};
+}
+
+} // namespace
+
+SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
+  CHECK(run({}).code == exit_usage);
+  CHECK(run({"dance"}).code == exit_usage);
+  CHECK(run({"send", "only-a-workspace"}).code == exit_usage);
+  const auto unknown = run({"serve", "--prot", "1"});
+  CHECK(unknown.code == exit_usage);
+  CHECK_THAT(unknown.err, Catch::Contains("--prot"));
+}
+
+SCENARIO("a wrong setting ends with code 2, wherever it was given") {
+  const auto flag = run({"config", "--port", "70000"});
+  CHECK(flag.code == exit_usage);
+  CHECK_THAT(flag.err, Catch::Contains("http.port") && Catch::Contains("65535"));
+  CHECK(run({"config"}, {{"RUNTIME_POLICY", "yolo"}}).code == exit_usage);
+  CHECK(run({"config", "--config", "/nonexistent.toml"}).code == exit_usage);
+}
+
+SCENARIO("help teaches by examples and ends with code 0") {
+  const auto help = run({"--help"});
+  CHECK(help.code == exit_ok);
+  CHECK_THAT(help.out, Catch::Contains("tidemark send docs") && Catch::Contains("Exit codes"));
+  CHECK_THAT(run({"serve", "--help"}).out, Catch::Contains("--port") && Catch::Contains("INTERNAL_API_TOKEN=$("));
+  CHECK_THAT(run({"version"}).out, Catch::StartsWith("tidemark "));
+  CHECK(run({"--version"}).code == exit_ok);
+}
+
+SCENARIO("config shows each value with its source and no secret") {
+  const auto shown = run({"config", "--port", "7"}, {{"INTERNAL_API_TOKEN", "super-secret-value"}});
+  CHECK(shown.code == exit_ok);
+  CHECK_THAT(shown.out, Catch::Contains("flag --http-port") && Catch::Contains("environment INTERNAL_API_TOKEN"));
+  CHECK_THAT(shown.out, !Catch::Contains("super-secret"));
+}
+
+SCENARIO("a server that is not there ends with code 3 and says what to do") {
+  // Port 1 is privileged and unused: nothing of ours listens there.
+  for (const auto& command : std::vector<std::vector<std::string>>{
+         {"send", "w", "hello"}, {"workspaces"}, {"tail", "w"}, {"verify", "w"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), {"--server", "http://127.0.0.1:1"});
+    INFO(command.front());
+    const auto result = run(arguments);
+    CHECK(result.code == exit_unreachable);
+    CHECK_THAT(result.err, Catch::Contains("tidemark serve"));
+  }
+}
+
+SCENARIO("a server that others could reach does not start without a token") {
+  const auto directory = std::filesystem::temp_directory_path() / ("tidemark-cli-" + std::to_string(::getpid()));
+  const auto result = run({"serve", "--host", "0.0.0.0", "--port", "0", "--data-dir", directory.string()});
+  CHECK(result.code == exit_cannot_start);
+  CHECK(result.out.empty());
+  std::filesystem::remove_all(directory);
+}

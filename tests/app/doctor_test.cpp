@@ -1,0 +1,107 @@
+#include "app/doctor.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+#include <filesystem>
+#include <fstream>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace tidemark;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct scratch {
+  fs::path path = fs::temp_directory_path() / ("tidemark-doctor-" + std::to_string(::getpid()));
+  scratch() { fs::create_directories(path); }
+  ~scratch() { fs::remove_all(path); }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
+  [[nodiscard]] std::string script(const std::string& name, const std::string& text) const {
+    const auto file = path / name;
+    std::ofstream{file} << "#!/bin/sh\n" << text;
+    fs::permissions(file, fs::perms::owner_all);
+    return file.string();
+  }
+};
+
+} // namespace
+
+SCENARIO("the agent is found, or the remedy is named") {
+  const scratch here;
+  agent_options agent;
+  agent.kind = "claude";
+  agent.binary = (here.path / "missing").string();
+  const auto missing = check_agent(agent);
+  CHECK(missing.found == finding::bad);
+  CHECK_THAT(missing.detail, Catch::Contains(agent.binary));
+  CHECK_THAT(missing.remedy, Catch::Contains("TIDEMARK_CLAUDE_BIN"));
+
+  agent.binary = here.script("fine", "echo 2.1.0\necho more\n");
+  const auto fine = check_agent(agent);
+  CHECK(fine.found == finding::good);
+  CHECK_THAT(fine.detail, Catch::EndsWith("(2.1.0)"));
+
+  agent.binary = here.script("mute", "exit 0\n");
+  CHECK(check_agent(agent).found == finding::bad);
+}
+
+SCENARIO("a key for the model is looked for where agents get it from") {
+  const scratch here;
+  agent_options agent;
+  agent.kind = "claude";
+  agent.settings_path = (here.path / "settings.json").string();
+  CHECK(check_model_access(agent).found == finding::warning);
+
+  agent.server_environment["ANTHROPIC_API_KEY"] = "sk-test-key";
+  CHECK(check_model_access(agent).found == finding::warning); // set, but agents do not get it
+  agent.passed_names = {"ANTHROPIC_API_KEY"};
+  CHECK(check_model_access(agent).found == finding::good);
+
+  agent.passed_names.clear();
+  std::ofstream{agent.settings_path} << R"({"active_provider":"p","providers":{"p":{"auth_token":"t"}}})";
+  CHECK(check_model_access(agent).found == finding::good);
+  std::ofstream{agent.settings_path} << "{broken";
+  CHECK(check_model_access(agent).found == finding::bad);
+}
+
+SCENARIO("a data directory that cannot be written is bad, with the remedy") {
+  const scratch here;
+  settings what;
+  what.data_directory = (here.path / "data").string();
+  CHECK(check_data_directory(what).found == finding::good);
+  CHECK_FALSE(fs::exists(what.data_directory)); // a check changes nothing
+
+  std::ofstream{here.path / "file"} << "x";
+  what.data_directory = (here.path / "file" / "data").string();
+  const auto bad = check_data_directory(what);
+  CHECK(bad.found == finding::bad);
+  CHECK_THAT(bad.remedy, Catch::Contains("TIDEMARK_DATA_DIR"));
+}
+
+SCENARIO("a port that is taken and an open address without a token are bad") {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::listen(fd, 1) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+
+  http_options http;
+  http.port = ntohs(address.sin_port);
+  CHECK(check_address_and_port(http).found == finding::bad);
+  ::close(fd);
+  CHECK(check_address_and_port(http).found == finding::good);
+
+  http.host = "0.0.0.0";
+  CHECK(check_address_and_port(http).found == finding::bad);
+  http.token = "short";
+  CHECK(check_address_and_port(http).found == finding::warning);
+}
