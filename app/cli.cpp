@@ -66,8 +66,11 @@ void add_settings(CLI::App* to, command_line& into) {
     std::string names = s.flag();
     for (const auto& other : s.other_flags)
       names += "," + other;
-    to->add_option_function<std::string>(names, [&into, key = s.key](const std::string& v) { into.flags[key] = v; }, s.text)
-      ->type_name(s.allowed)->group("Settings");
+    auto* option = to->add_option_function<std::string>(
+      names, [&into, key = s.key](const std::string& value) { into.flags[key] = value; }, s.text);
+    option->type_name(s.allowed)->group("Settings");
+    if (s.allowed == toggle_values)
+      option->expected(0, 1); // without a value it means true
   }
   to->footer("Every flag --a-b is also the variable TIDEMARK_A_B and the key a.b of tidemark.toml.");
 }

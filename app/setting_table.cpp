@@ -74,7 +74,7 @@ setting duration(std::string key, std::string meaning, Get get) {
 
 template <class Get>
 setting toggle(std::string key, std::string meaning, Get get) {
-  setting s{std::move(key), "true|false", std::move(meaning)};
+  setting s{std::move(key), std::string{toggle_values}, std::move(meaning)};
   s.read = [get](settings& to, std::string_view value) -> expected<void> {
     return parse_toggle(value).map([&](bool v) { get(to) = v; });
   };
@@ -149,8 +149,8 @@ std::vector<setting> http_settings() {
           {"PORT"}, {"--port"}),
     secret(named(text("http.token", "<text>", "Bearer token that clients must send; without it only loopback is served.",
                       MEMBER(http.token)), {"INTERNAL_API_TOKEN"})),
-    toggle("http.insecure_no_auth", "Serve other addresses without a token: anyone who reaches the port runs code.",
-           MEMBER(http.insecure_no_auth)),
+    named(toggle("http.insecure_no_auth", "Serve other addresses without a token: anyone who reaches the port runs code.",
+                 MEMBER(http.insecure_no_auth)), {}, {"--insecure-no-auth"}),
     number("http.threads", "I/O threads of the HTTP server.", MEMBER(http.threads), 1, 64),
     bytes("http.max_body", "Largest request body.", MEMBER(http.max_body_bytes)),
     bytes("http.max_header", "Largest request header.", MEMBER(http.max_header_bytes)),

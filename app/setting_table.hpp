@@ -30,6 +30,9 @@ struct setting {
   [[nodiscard]] std::string environment() const; ///< `TIDEMARK_HTTP_PORT`
 };
 
+/// What `allowed` says of settings that are on or off.
+inline constexpr std::string_view toggle_values = "true|false";
+
 /// All settings in the order people should read them.
 std::span<const setting> all_settings();
 

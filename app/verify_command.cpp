@@ -38,8 +38,12 @@ expected<chain_report> verify_on_server(const api_address& server, const std::st
 
 int run_verify(const api_address& server, const config& local, const verify_options& what, terminal& to) {
   const auto report = what.offline ? verify_offline(local, what.workspace) : verify_on_server(server, what.workspace);
-  if (!report)
-    return report_failure(report.error(), server, to);
+  if (!report) {
+    const int code = report_failure(report.error(), server, to);
+    if (!what.offline)
+      to.err << "With the server stopped, --offline reads the log itself.\n";
+    return code;
+  }
   if (!report->first_bad) {
     to.out << fmt::format("{}: {} events, unaltered\n", what.workspace, report->checked);
     return exit_ok;

@@ -58,6 +58,11 @@ SCENARIO("config shows each value with its source and no secret") {
   CHECK(shown.code == exit_ok);
   CHECK_THAT(shown.out, Catch::Contains("flag --http-port") && Catch::Contains("environment INTERNAL_API_TOKEN"));
   CHECK_THAT(shown.out, !Catch::Contains("super-secret"));
+  AND_THEN("a toggle needs no value to be on") {
+    const auto toggled = run({"config", "--insecure-no-auth", "--agent-skip-permissions=false"}).out;
+    CHECK_THAT(toggled, Catch::Contains("flag --http-insecure-no-auth"));
+    CHECK_THAT(toggled, Catch::Matches("(?:.|\n)*http.insecure_no_auth +true(?:.|\n)*"));
+  }
 }
 
 SCENARIO("a server that is not there ends with code 3 and says what to do") {
