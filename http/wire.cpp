@@ -3,8 +3,8 @@
 #include <boost/beast/core/buffers_suffix.hpp>
 
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 

@@ -1,0 +1,382 @@
+#include "http/event_query.hpp"
+#include "http/problem.hpp"
+#include "http/router.hpp"
+#include "http/wake_event.hpp"
+
+#include "base/logging.hpp"
+#include "replay/sse_frame.hpp"
+#include "replay/subscription.hpp"
+
+#include <random>
+
+// The events of one workspace: as a page, as lines, as server-sent events (docs/events.md, Native API).
+namespace tidemark {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t tail_piece = 64 << 10;
+constexpr std::size_t log_piece = 256 << 10;
+constexpr std::size_t page_bytes = 8 << 20;
+constexpr std::size_t max_scanned = 100'000; // events looked at for one page, however few it wants
+
+/// One reader of an endless answer, counted while it exists.
+class reader_seat {
+public:
+  reader_seat(std::shared_ptr<std::atomic<std::size_t>> count, http_services& services)
+    : count_(std::move(count)), metrics_(services.metrics),
+      granted_(count_->fetch_add(1) < services.options.max_readers) {
+    metrics_.readers(1);
+  }
+  ~reader_seat() {
+    count_->fetch_sub(1);
+    metrics_.readers(-1);
+  }
+  reader_seat(const reader_seat&) = delete;
+  reader_seat& operator=(const reader_seat&) = delete;
+
+  [[nodiscard]] bool granted() const { return granted_; }
+
+private:
+  std::shared_ptr<std::atomic<std::size_t>> count_;
+  instruments& metrics_;
+  bool granted_;
+};
+
+/// `low` up to three times that, so that a crowd of clients does not come back in one moment.
+std::chrono::milliseconds jittered(std::chrono::milliseconds low) {
+  thread_local auto random = std::mt19937{std::random_device{}()};
+  auto spread = std::uniform_int_distribution<std::int64_t>{low.count(), 3 * low.count()};
+  return std::chrono::milliseconds{spread(random)};
+}
+
+std::string cursor_text(const stream_info& stream, offset after) {
+  return cursor{stream.incarnation, after}.str();
+}
+
+problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& stream) {
+  auto what = problem{};
+  what.code = to_string(reason);
+  switch (reason) {
+    case gap_reason::other_epoch:
+      what.status = 409;
+      what.detail = "the cursor belongs to another incarnation of this workspace";
+      break;
+    case gap_reason::trimmed:
+      what.status = 410;
+      what.detail = "events after the cursor were removed by retention";
+      break;
+    case gap_reason::ahead:
+      what.status = 416;
+      what.detail = "the cursor lies beyond the last event";
+      break;
+  }
+  what.facts["reason"] = what.code;
+  what.facts["requested"] = asked.str();
+  what.facts["first"] = stream.first().value;
+  what.facts["head"] = stream.head.value;
+  what.facts["epoch"] = stream.incarnation.value;
+  return what;
+}
+
+/// Where a request stands: its stream and what it asks of it.
+struct reading {
+  stream_info stream;
+  event_query query;
+  resume_point start;
+};
+
+// -- one page ----------------------------------------------------------------
+
+struct page {
+  std::string events;     ///< the envelopes, joined by commas
+  std::size_t count = 0;
+  offset scanned;         ///< the last event looked at
+  stream_info stream;     ///< as it was before the read
+};
+
+/// Reads one page after `after`. Blocks on the disk.
+expected<page> read_page(const event_log& log, const stream_info& of, const event_query& query, offset after) {
+  auto newest = log.find(of.name);
+  if (!newest)
+    return tl::make_unexpected(newest.error());
+  auto out = page{};
+  // A newer incarnation has offsets of its own: this reader stays with the one it began with.
+  out.stream = newest->id == of.id ? std::move(*newest) : of;
+  out.stream.ended = out.stream.ended || newest->id != of.id;
+  out.scanned = after;
+  const auto limit = std::min(query.limit.value_or(event_query::default_limit), event_query::max_limit);
+  auto limits = read_limits{};
+  limits.max_events = max_scanned;
+  limits.max_bytes = 8 * page_bytes;
+  limits.with_raw = query.raw;
+  const auto take = [&](const event_view& e) {
+    out.scanned = e.at;
+    if (query.wants(e.type, e.turn)) {
+      out.events += out.count++ == 0 ? "" : ",";
+      append_envelope(out.events, e, query.raw);
+    }
+    return out.count < limit && out.events.size() < page_bytes;
+  };
+  const auto progress = log.read(out.stream.id, after.next(), limits, take);
+  if (!progress)
+    return tl::make_unexpected(progress.error());
+  return out;
+}
+
+std::string to_json(const page& p) {
+  const auto head = std::max(p.stream.head, p.scanned);
+  return fmt::format(R"({{"events":[{}],"epoch":{},"head":{},"first":{},"next":"{}","ended":{}}})", p.events,
+                     p.stream.incarnation.value, head.value, p.stream.first().value,
+                     cursor_text(p.stream, p.scanned), p.stream.ended);
+}
+
+task<void> send_page(exchange& with, reading what) {
+  auto& services = with.services();
+  auto wake = std::make_shared<wake_event>(with.actors().get_executor());
+  auto on_change = hub::waker{[wake] { wake->notify(); }};
+  // Before the first look, so that no event between look and wait is missed.
+  const auto registration = services.events.subscribe(what.stream.id, std::move(on_change));
+  const auto deadline = clock::now() + what.query.wait;
+  auto after = what.start.after;
+  const auto read = [&services, &what, &after] {
+    return read_page(services.log, what.stream, what.query, after);
+  };
+  for (;;) {
+    auto result = co_await with.blocking(read);
+    if (!result) {
+      co_await send_error(with, result.error());
+      break;
+    }
+    const auto left = deadline - clock::now();
+    const auto over = result->stream.ended || services.stopping;
+    if (result->count > 0 || over || left <= clock::duration::zero()) {
+      auto headers = std::map<std::string, std::string>{};
+      headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
+      co_await with.send(200, to_json(*result), std::move(headers));
+      break;
+    }
+    const auto more_to_scan = result->scanned > after && result->scanned < result->stream.head;
+    after = result->scanned;
+    if (!more_to_scan)
+      co_await wake->wait(left);
+  }
+  wake->close();
+}
+
+// -- endless answers ---------------------------------------------------------
+
+/// Delivers one stream to one reader: from the hot tail where it can, from the log where it must.
+class delivery {
+public:
+  delivery(exchange& with, body_stream& out, reading what, event_form form)
+    : with_(with), services_(with.services()), out_(out), what_(std::move(what)), form_(form),
+      source_(services_.log, services_.events, what_.stream, what_.start.after, out.waker(), what_.query.raw) {}
+
+  task<void> run() {
+    if (!co_await greet())
+      co_return;
+    auto going = true;
+    while (going && !out_.client_left() && !services_.stopping)
+      going = co_await step();
+    // Also on shutdown: a body without its end would look like a broken network.
+    co_await out_.finish();
+  }
+
+private:
+  [[nodiscard]] bool frames() const { return form_ == event_form::frames; }
+
+  task<bool> greet() {
+    if (!frames())
+      co_return true;
+    const auto after = what_.start.after;
+    buffer_ = hello_frame(what_.stream, after, jittered(std::chrono::milliseconds{1000}));
+    if (what_.start.gap) {
+      buffer_ += gap_frame(*what_.start.gap, *what_.query.from, what_.stream, after);
+      services_.metrics.gap(to_string(*what_.start.gap));
+    }
+    co_return co_await flush();
+  }
+
+  /// One piece of work. False: the answer is complete or its reader gone.
+  task<bool> step() {
+    const auto state = source_.poll(tail_piece, batch_);
+    if (state == subscription::state::ready)
+      co_return co_await send("tail");
+    if (state == subscription::state::behind) {
+      const auto read = [this] { return source_.read_log(log_piece, batch_); };
+      const auto result = co_await with_.blocking(read);
+      if (!result) {
+        logging::warning("http", "a reader's events cannot be read: {}", result.error().describe());
+        co_return false;
+      }
+      co_return co_await send("log");
+    }
+    if (state == subscription::state::ended) {
+      what_.stream.head = source_.delivered();
+      buffer_ = frames() ? end_frame(what_.stream) : std::string{};
+      co_await flush();
+      co_return false;
+    }
+    if (!frames() && !what_.query.follow)
+      co_return false;
+    const auto until = last_write_ + services_.options.heartbeat;
+    co_await out_.wait(until - clock::now());
+    co_return co_await beat();
+  }
+
+  /// Writes the batch's events that the reader wants.
+  task<bool> send(std::string_view origin) {
+    buffer_.clear();
+    std::size_t count = 0;
+    for (const auto& each : batch_) {
+      const auto& e = *each->what;
+      if (enough_ || !what_.query.wants(e.type, e.turn))
+        continue;
+      append(*each);
+      ++count;
+      ++sent_;
+      enough_ = what_.query.limit && sent_ >= *what_.query.limit;
+    }
+    if (buffer_.empty())
+      co_return co_await beat();
+    const auto written = co_await flush();
+    if (written)
+      services_.metrics.events_sent(origin, count, buffer_.size());
+    co_return written && !enough_;
+  }
+
+  void append(const hot_event& each) {
+    const auto view = event_view::of(*each.what);
+    if (!frames()) {
+      append_envelope(buffer_, view, what_.query.raw);
+      buffer_ += '\n';
+    } else if (what_.query.raw) {
+      append_sse(buffer_, view, true);
+    } else {
+      buffer_ += each.frame;
+    }
+  }
+
+  /// Keeps proxies from timing out while there is nothing to say.
+  task<bool> beat() {
+    if (clock::now() - last_write_ < services_.options.heartbeat)
+      co_return true;
+    buffer_ = frames() ? heartbeat : std::string_view{"\n"};
+    co_return co_await flush();
+  }
+
+  task<bool> flush() {
+    if (buffer_.empty())
+      co_return true;
+    const auto written = co_await out_.write(buffer_);
+    last_write_ = clock::now();
+    if (!written && !out_.client_left())
+      services_.metrics.slow_reader();
+    co_return written;
+  }
+
+  exchange& with_;
+  http_services& services_;
+  body_stream& out_;
+  reading what_;
+  event_form form_;
+  subscription source_;
+  std::vector<hot_event_ptr> batch_;
+  std::string buffer_; // reused: a reader costs one piece
+  clock::time_point last_write_ = clock::now();
+  std::size_t sent_ = 0;
+  bool enough_ = false; // `limit` was reached
+};
+
+std::map<std::string, std::string> stream_headers(const reading& what) {
+  auto headers = std::map<std::string, std::string>{};
+  headers["Cache-Control"] = "no-cache, no-transform";
+  headers["X-Accel-Buffering"] = "no";
+  headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
+  return headers;
+}
+
+/// Says so in a way that the form's clients understand: some event stream clients give up for ever
+/// on any status but 200.
+task<void> refuse_reader(exchange& with, event_form form, reading what) {
+  const auto retry = jittered(std::chrono::milliseconds{20'000});
+  if (form != event_form::frames) {
+    auto why = problem::of(error{errc::unavailable, "too many readers (http.max_readers); try again later", true});
+    auto headers = std::map<std::string, std::string>{};
+    headers["Retry-After"] = std::to_string(retry.count() / 1000);
+    co_await send_problem(with, std::move(why), std::move(headers));
+    co_return;
+  }
+  auto headers = stream_headers(what);
+  auto body = co_await with.stream(200, "text/event-stream", std::move(headers));
+  const auto frame = fmt::format("event: overload\nretry: {}\ndata: {{\"reason\":\"readers\"}}\n\n", retry.count());
+  co_await body->write(frame);
+  co_await body->finish();
+}
+
+task<void> send_stream(exchange& with, reading what, event_form form, bool granted) {
+  if (!granted) {
+    with.services().metrics.http_limit_hit("readers");
+    co_await refuse_reader(with, form, std::move(what));
+    co_return;
+  }
+  const auto* type = form == event_form::frames ? "text/event-stream" : "application/x-ndjson";
+  auto headers = stream_headers(what);
+  auto body = co_await with.stream(200, type, std::move(headers));
+  auto reader = delivery{with, *body, std::move(what), form};
+  co_await reader.run();
+}
+
+/// Finds the stream and the place in it.
+task<expected<reading>> locate(exchange& with) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace)
+    co_return tl::make_unexpected(workspace.error());
+  auto query = parse_event_query(with, with.services().options.max_wait);
+  if (!query)
+    co_return tl::make_unexpected(query.error());
+  const auto* log = &with.services().log;
+  const auto find = [log, name = workspace->str()] { return log->find(name); };
+  auto stream = co_await with.blocking(find);
+  if (!stream)
+    co_return tl::make_unexpected(stream.error());
+  auto out = reading{};
+  out.start = resume_at(query->from, *stream);
+  out.query = std::move(*query);
+  out.stream = std::move(*stream);
+  co_return out;
+}
+
+task<void> events(exchange& with, std::shared_ptr<std::atomic<std::size_t>> seats) {
+  auto what = co_await locate(with);
+  if (!what) {
+    co_await send_error(with, what.error());
+    co_return;
+  }
+  const auto form = form_of(with.header("Accept").value_or(""));
+  if (what->start.gap && form != event_form::frames) {
+    with.services().metrics.gap(to_string(*what->start.gap));
+    auto why = gap_problem(*what->start.gap, *what->query.from, what->stream);
+    auto headers = std::map<std::string, std::string>{};
+    co_await send_problem(with, std::move(why), std::move(headers));
+  } else if (form == event_form::page) {
+    co_await send_page(with, std::move(*what));
+  } else if (what->start.finished && form == event_form::frames) {
+    co_await with.send(204, std::string{}); // tells event stream clients to stay away
+  } else {
+    const auto seat = reader_seat{std::move(seats), with.services()};
+    co_await send_stream(with, std::move(*what), form, seat.granted());
+  }
+}
+
+} // namespace
+
+void add_event_routes(router& to) {
+  auto seats = std::make_shared<std::atomic<std::size_t>>(0);
+  to.add("GET", "/api/v1/workspaces/{id}/events",
+         [seats](exchange& with) { return events(with, seats); });
+}
+
+} // namespace tidemark
