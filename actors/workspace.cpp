@@ -1,0 +1,192 @@
+#include "actors/workspace_shell.hpp"
+
+#include "base/logging.hpp"
+#include "base/uuid.hpp"
+
+#include <caf/sec.hpp>
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a stopping workspace waits for its clients to say that they have their results.
+constexpr auto client_grace = 1s;
+
+reply_ptr reply_of(expected<answer> what) {
+  return std::make_shared<const expected<answer>>(std::move(what));
+}
+
+std::string text_of(const std::exception_ptr& what) {
+  try {
+    std::rethrow_exception(what);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown exception";
+  }
+}
+
+workspace_actor::behavior_type workspace(workspace_actor::stateful_pointer<workspace_shell> self,
+                                         workspace_deps deps, const std::string& name) {
+  auto& shell = self->state;
+  shell.self = self;
+  shell.id = name;
+  shell.figures = workspace_metrics{deps.metrics};
+  shell.deps = std::move(deps);
+  self->set_down_handler([self](caf::down_msg& down) { self->state.on_session_down(down); });
+  self->set_exit_handler([self](caf::exit_msg& why) {
+    self->state.abandon({errc::unavailable, "the workspace was stopped", true});
+    self->quit(std::move(why.reason));
+  });
+  self->set_exception_handler([self](std::exception_ptr& what) -> caf::error {
+    const auto text = text_of(what);
+    logging::error("workspace", "{} failed and ends: {}", self->state.id, text);
+    self->state.abandon({errc::internal, "the workspace failed and is started again", true});
+    return caf::make_error(caf::sec::runtime_error, text);
+  });
+  shell.start();
+  return {
+    [self](command_atom, const command_ptr& what) -> caf::result<reply_ptr> {
+      auto promise = self->make_response_promise<reply_ptr>();
+      try {
+        self->state.on_command(what, promise);
+      } catch (...) {
+        if (promise.pending())
+          promise.deliver(reply_of(fail(errc::internal, "the workspace failed and is started again")));
+        throw;
+      }
+      return promise;
+    },
+    [self](report_atom, const session_report_ptr& what) -> caf::result<bool> {
+      auto credit = self->make_response_promise<bool>();
+      self->state.on_report(what, credit);
+      return credit;
+    },
+    [self](tick_atom) { self->state.on_tick(); },
+    [self](idle_atom) -> caf::result<bool> {
+      auto promise = self->make_response_promise<bool>();
+      self->state.on_idle(promise);
+      return promise;
+    },
+    [self](stop_atom) -> caf::result<bool> {
+      auto promise = self->make_response_promise<bool>();
+      self->state.on_stop(promise);
+      return promise;
+    }};
+}
+
+} // namespace
+
+workspace_actor spawn_workspace(caf::local_actor& monitored_by, workspace_deps deps, const std::string& name) {
+  return monitored_by.spawn<caf::monitored>(workspace, std::move(deps), name);
+}
+
+void workspace_shell::start() {
+  recover();
+}
+
+void workspace_shell::on_command(const command_ptr& what, reply_promise promise) {
+  if (now_in == phase::recovering) {
+    if (refusal)
+      promise.deliver(reply_of(tl::unexpected(*refusal)));
+    else
+      waiting.emplace_back(what, std::move(promise));
+    return;
+  }
+  const auto* submitted = std::get_if<submit_turn>(what.get());
+  if (now_in == phase::closing && submitted) {
+    promise.deliver(reply_of(fail(errc::unavailable, "the server is stopping")));
+    return;
+  }
+  const auto now = now_utc();
+  const auto turn = submitted ? new_uuid(now) : std::string{};
+  auto out = decide(working, deps.rules, *what, turn, clients, now);
+  if (submitted && !submitted->environment.empty() && is_queued(turn))
+    environments[turn] = submitted->environment;
+  take(std::move(out), std::move(promise));
+  close_if_done();
+}
+
+bool workspace_shell::is_queued(const std::string& turn) const {
+  return std::ranges::any_of(working.queue, [&](const auto& queued) { return queued.turn == turn; });
+}
+
+void workspace_shell::on_report(const session_report_ptr& what, bool_promise credit) {
+  if (now_in == phase::recovering) {
+    credit.deliver(false); // of a session that is being stopped
+    return;
+  }
+  take(decide(working, deps.rules, *what, clients, now_utc()), {}, std::move(credit));
+}
+
+void workspace_shell::on_tick() {
+  wakes_at.reset();
+  if (now_in == phase::ready)
+    take(tidemark::on_tick(working, deps.rules, clients, now_utc()));
+  else if (now_in == phase::recovering)
+    load();
+  else
+    close_if_done();
+}
+
+bool workspace_shell::at_rest() const {
+  return now_in == phase::ready && in_flight.empty() && unanswered == 0 && !working.busy() && !working.held &&
+         working.undelivered.empty() && clients.empty();
+}
+
+void workspace_shell::on_idle(bool_promise promise) {
+  if (!at_rest()) {
+    promise.deliver(false);
+    return;
+  }
+  now_in = phase::closing;
+  on_closed = std::move(promise);
+  close_if_done();
+}
+
+void workspace_shell::on_stop(bool_promise promise) {
+  if (on_closed) {
+    promise.deliver(true); // it closes already
+    return;
+  }
+  on_closed = std::move(promise);
+  if (now_in == phase::recovering) {
+    abandon({errc::unavailable, "the server is stopping", true});
+    self->quit(caf::exit_reason::user_shutdown);
+    return;
+  }
+  now_in = phase::closing;
+  closes_by = now_utc().plus(client_grace);
+  take(on_shutdown(working, deps.rules, clients, now_utc()));
+  close_if_done();
+}
+
+void workspace_shell::on_session_down(const caf::down_msg& down) {
+  if (!has_session() || deps.slot->session.address() != down.source)
+    return;
+  deps.slot->session = agent_session_actor{};
+  if (stopping_session || now_in != phase::ready || !working.held)
+    return;
+  // Its session failed without a word: the turn must not run for ever.
+  take(on_fault(working, deps.rules, "agent_session", "the agent's session failed", now_utc()));
+  session_report report;
+  report.turn = working.held->turn;
+  report.end.emplace();
+  report.end->why = turn_error{"RUNTIME_UNAVAILABLE", "the agent's session failed", true, json::object()};
+  take(decide(working, deps.rules, report, clients, now_utc()));
+}
+
+void workspace_shell::abandon(const error& why) {
+  give_up(why);
+  for (auto& [what, promise] : std::exchange(waiting, {}))
+    promise.deliver(reply_of(tl::unexpected(why)));
+  if (on_closed)
+    std::exchange(on_closed, std::nullopt)->deliver(now_in == phase::recovering);
+  figures.withdraw();
+  deps.directory = directory_actor{};
+}
+
+} // namespace tidemark

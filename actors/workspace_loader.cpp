@@ -1,0 +1,81 @@
+#include "actors/workspace_loader.hpp"
+
+#include "base/logging.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <filesystem>
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+expected<std::string> make_directory(const std::string& root, const std::string& name) {
+  if (root.empty())
+    return std::string{};
+  std::error_code failed;
+  fs::create_directories(fs::path{root} / name, failed);
+  if (failed)
+    return fail(errc::io, "cannot make the directory of workspace " + name + ": " + failed.message());
+  // The agent keeps its conversations by working directory: it must be the same path each time.
+  const auto path = fs::canonical(fs::path{root} / name, failed);
+  if (failed)
+    return fail(errc::io, "cannot resolve the directory of workspace " + name + ": " + failed.message());
+  return path.string();
+}
+
+workspace_state last_snapshot(const event_log& log, const stream_info& stream) {
+  const auto stored = log.get(table::meta, record_key::snapshot(stream.id));
+  if (!stored || !*stored)
+    return {};
+  auto state = restore(**stored);
+  if (!state) {
+    // The events hold everything that a snapshot does.
+    logging::warning("workspace", "replaying {} from its first event: {}", stream.name, state.error().describe());
+    return {};
+  }
+  if (state->stream != stream.id || state->head > stream.head)
+    return {};
+  return std::move(*state);
+}
+
+} // namespace
+
+expected<loaded_workspace> load_workspace(event_log& log, const std::string& root, const std::string& name) {
+  auto stream = log.acquire(name);
+  if (!stream)
+    return fail(errc::unavailable, "workspace " + name + " cannot be opened", stream.error());
+  auto path = make_directory(root, name);
+  if (!path)
+    return tl::unexpected(path.error());
+  loaded_workspace loaded{*stream, last_snapshot(log, *stream), std::move(*path)};
+  while (loaded.state.head < stream->head) {
+    const auto read = log.read(stream->id, loaded.state.head.next(), {}, [&](const event_view& e) {
+      evolve(loaded.state, e);
+      return true;
+    });
+    if (!read)
+      return fail(errc::unavailable, "workspace " + name + " cannot be read back", read.error());
+    if (read->events == 0)
+      return fail(errc::corrupt, "workspace " + name + " lacks events after offset " +
+                                   std::to_string(loaded.state.head.value));
+  }
+  loaded.state.id = name;
+  loaded.state.stream = stream->id;
+  loaded.state.incarnation = stream->incarnation;
+  return loaded;
+}
+
+workspace_loader_actor spawn_workspace_loader(caf::actor_system& system, event_log& log, std::string root) {
+  return system.spawn<caf::detached>(
+    [](workspace_loader_actor::pointer, event_log* from, const std::string& below)
+      -> workspace_loader_actor::behavior_type {
+      return {[from, below](recover_atom, const std::string& name) {
+        return loaded_ptr{std::make_shared<const expected<loaded_workspace>>(load_workspace(*from, below, name))};
+      }};
+    },
+    &log, std::move(root));
+}
+
+} // namespace tidemark
