@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t batch_bytes = 256 << 10;
 /// How long a live stream waits, once shutdown has begun, for its turn's own end.
-constexpr std::chrono::seconds shutdown_grace{3};
+constexpr std::chrono::seconds shutdown_grace{1};
 
 submit_turn submission_of(message_request& request) {
   submit_turn turn;

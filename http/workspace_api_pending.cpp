@@ -56,6 +56,17 @@ task<expected<done>> settle(exchange& x, const std::string& workspace, std::vect
   co_return co_await x.ask<done>(workspace, false, std::move(what));
 }
 
+/// Streamed, because only so does the end of the answer tell whether the client has all of it.
+task<bool> deliver(exchange& x, const json& body) {
+  const std::map<std::string, std::string> headers;
+  const auto out = co_await x.stream(200, "application/json", headers);
+  const auto text = dump_json(body);
+  const auto written = co_await out->write(text);
+  if (!written)
+    co_return false;
+  co_return co_await out->finish();
+}
+
 /// A client that is gone before it has acknowledged the answer is offered the same results again.
 task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
   const auto id = co_await workspace_of(x);
@@ -74,8 +85,12 @@ task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
   if (!peeks)
     std::erase_if(results, [&](const pending_result& r) { return !hold.take(id, r.id); });
   auto body = pending_object(id, results);
-  const auto acknowledged = co_await send_json(x, std::move(body));
-  if (peeks || !acknowledged || results.empty())
+  if (peeks || results.empty()) {
+    co_await send_json(x, std::move(body));
+    co_return;
+  }
+  const auto acknowledged = co_await deliver(x, body);
+  if (!acknowledged)
     co_return;
   std::vector<std::string> ids;
   for (auto& result : results)
