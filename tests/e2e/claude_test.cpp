@@ -1,2 +1,152 @@
-// The real Claude Code CLI under Tidemark, against our stand-in for the Messages API.
+// The real Claude Code CLI under Tidemark, against our stand-in for the Messages API: nothing leaves
+// the machine. Skipped, loudly, if the CLI is not installed.
+#include "tests/integration/scene.hpp"
+#include "tests/support/model_stand_in.hpp"
+#include "tests/support/poll_until.hpp"
+
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+using namespace tidemark;
+using namespace tidemark::test;
+using std::chrono::seconds;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The CLI's own native binary: the launcher beside it costs a second.
+std::string installed_claude() {
+  if (const char* given = std::getenv("TIDEMARK_TEST_CLAUDE")) {
+    return given;
+  }
+  constexpr std::uintmax_t smallest_native = 1 << 20;
+  std::error_code problem;
+  fs::recursive_directory_iterator below(TIDEMARK_SOURCE_DIR "/build/claude", problem);
+  for (; !problem && below != fs::recursive_directory_iterator(); below.increment(problem)) {
+    if (below->path().filename() == "claude" && below->is_regular_file() && below->file_size() > smallest_native) {
+      return below->path();
+    }
+  }
+  return {};
+}
+
+struct claude_scene {
+  explicit claude_scene(const std::string& claude)
+      : model(TIDEMARK_SOURCE_DIR "/tests/tools/model_stand_in.mjs"), stage(options(claude, directory / "settings.json", model.url())) {}
+
+  static server_options options(const std::string& claude, const std::string& settings, const std::string& url) {
+    const json provider = json::object({{"name", "stand-in"}, {"base_url", url},
+                                        {"auth_token", "any-token-does"}, {"model", "claude-sonnet-4-5"}});
+    write_file(settings, json::object({{"active_provider", "stand-in"}, {"timeout_ms", 60000},
+                                       {"providers", json::object({{"stand-in", provider}})}}).dump());
+    return {.environment = {{"TIDEMARK_AGENT", "claude"}, {"TIDEMARK_CLAUDE_BIN", claude}, {"SETTINGS_PATH", settings}}};
+  }
+
+  temp_dir directory;
+  model_stand_in model;
+  scene stage;
+};
+
+// Runs the body with a scene, or says loudly that it cannot.
+template <class Body>
+void with_claude(Body body) {
+  const std::string claude = installed_claude();
+  if (claude.empty()) {
+    std::cerr << "\n*** SKIPPED: no Claude Code CLI. Install it with\n"
+                 "***   npm install --prefix build/claude @anthropic-ai/claude-code\n"
+                 "*** or set TIDEMARK_TEST_CLAUDE to its native binary.\n" << std::endl;
+    return;
+  }
+  claude_scene with(claude);
+  body(with.stage);
+}
+
+const json& data_of(const json& e) { return object_at(e, "data"); }
+
+json run(scene& stage, const std::string& prompt) {
+  const std::string turn = stage.submit("demo", prompt);
+  json completed = stage.completion("demo", turn, seconds(90));
+  INFO(stage.client.get(of("demo", "events?limit=1000&raw=true")).body);
+  INFO(stage.server.output());
+  CHECK(string_or(data_of(completed), "outcome") != "");
+  return completed;
+}
+
+} // namespace
+
+SCENARIO("the real CLI answers with text") {
+  with_claude([](scene& stage) {
+    const json completed = run(stage, "Hello");
+    INFO(completed.dump());
+    CHECK(string_or(data_of(completed), "outcome") == "succeeded");
+    CHECK(string_or(data_of(completed), "text") == "Hello from the stand-in.");
+    const auto events = stage.events("demo");
+    CHECK(dense_from(events, 1));
+    CHECK(count_of(events, "session.started") == 1);
+    CHECK(count_of(events, "agent.opaque") == 0);
+  });
+}
+
+SCENARIO("the real CLI runs a tool that changes a file of its workspace") {
+  with_claude([](scene& stage) {
+    sse_reader reader(stage.client, message_stream_path, message_stream("demo", "TOOL echo made by a tool > made.txt; cat made.txt"));
+    REQUIRE(reader.wait_for_end(seconds(90)));
+    INFO(reader.raw());
+    CHECK(of_type(reader.all(), "error").empty());
+    CHECK(joined_chunks(reader.all()) == "I will run it.\n\nIt is done.");
+    REQUIRE(of_type(reader.all(), "tool_result").size() == 1);
+    CHECK(string_or(of_type(reader.all(), "tool_result").front(), "content") == "made by a tool");
+    CHECK(read_file(stage.server.workspace("demo") + "/made.txt") == "made by a tool\n");
+  });
+}
+
+SCENARIO("the real CLI continues its conversation in the same process, and after a server restart") {
+  with_claude([](scene& stage) {
+    const json first = run(stage, "Hello");
+    const json second = run(stage, "Hello again");
+    CHECK(string_or(data_of(second), "outcome") == "succeeded");
+    const auto session_of = [&](const json& completed) {
+      const json started = stage.await_event("demo", "turn.started", string_or(completed, "turn"));
+      return started;
+    };
+    const auto pid = [](const json& e) { return int_or(object_at(data_of(e), "agent"), "pid", -1); };
+    CHECK(pid(session_of(first)) == pid(session_of(second)));
+    const json before = stage.client.get("/api/v1/sessions/demo").parsed();
+    REQUIRE_FALSE(string_or(before, "session_id").empty());
+    stage.kill_and_restart();
+    const json third = run(stage, "And again");
+    INFO(third.dump());
+    CHECK(string_or(data_of(third), "outcome") == "succeeded");
+    CHECK(stage.client.get("/api/v1/sessions/demo").parsed() == before);
+    CHECK(count_of(stage.events("demo"), "session.lost") == 0);
+  });
+}
+
+SCENARIO("the real CLI is interrupted in-band and takes the next turn") {
+  with_claude([](scene& stage) {
+    const std::string turn = stage.submit("demo", "WORDS 2000 50");
+    stage.await_event("demo", "item.delta", turn, seconds(60));
+    const auto before = std::chrono::steady_clock::now();
+    CHECK(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
+    const json completed = stage.completion("demo", turn, seconds(20));
+    CHECK(std::chrono::steady_clock::now() - before < seconds(5));
+    const std::string outcome = string_or(data_of(completed), "outcome");
+    CHECK((outcome == "interrupted" || outcome == "cancelled"));
+    CHECK(string_or(data_of(run(stage, "Hello")), "outcome") == "succeeded");
+  });
+}
+
+SCENARIO("an overloaded API is a failed turn that says so, with its retries visible") {
+  with_claude([](scene& stage) {
+    const json completed = run(stage, "OVERLOAD");
+    INFO(completed.dump());
+    CHECK(string_or(data_of(completed), "outcome") == "failed");
+    const json& why = object_at(data_of(completed), "error");
+    CHECK(string_or(why, "message").find("529") != std::string::npos);
+    CHECK(count_of(stage.events("demo"), "agent.retrying") >= 1);
+  });
+}

@@ -25,14 +25,14 @@ struct scene {
   /// Enqueues a turn through the native API and returns its id; requires the 202.
   std::string submit(const std::string& workspace, const std::string& prompt);
   /// The `turn.completed` event of a turn, once it is there.
-  [[nodiscard]] json completion(const std::string& workspace, const std::string& turn,
+  json completion(const std::string& workspace, const std::string& turn,
                                 std::chrono::milliseconds limit = std::chrono::seconds(20)) const;
   /// Both in one.
   json run(const std::string& workspace, const std::string& prompt);
   /// All events of a workspace, page by page.
   [[nodiscard]] std::vector<json> events(const std::string& workspace, const std::string& query = "") const;
   /// Waits until an event of this type is in the log (of this turn, if given) and returns it.
-  [[nodiscard]] json await_event(const std::string& workspace, const std::string& type,
+  json await_event(const std::string& workspace, const std::string& type,
                                  const std::string& turn = "",
                                  std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
   /// The workspace's queue, by the drop-in contract.

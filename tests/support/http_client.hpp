@@ -41,11 +41,11 @@ class http_client {
 public:
   http_client(std::string url, std::string token) : url_(std::move(url)), token_(std::move(token)) {}
 
-  [[nodiscard]] http_reply send(const http_call& call) const;
-  [[nodiscard]] http_reply get(const std::string& path) const;
-  [[nodiscard]] http_reply post(const std::string& path, const json& body = json::object(),
+  http_reply send(const http_call& call) const;
+  http_reply get(const std::string& path) const;
+  http_reply post(const std::string& path, const json& body = json::object(),
                                 std::map<std::string, std::string> headers = {}) const;
-  [[nodiscard]] http_reply remove(const std::string& path) const;
+  http_reply remove(const std::string& path) const;
 
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] const std::string& token() const { return token_; }

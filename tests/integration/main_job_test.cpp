@@ -1,0 +1,135 @@
+// The main job: a task goes in, its events are logged, a reader follows, drops, comes back, and the
+// server dies in between. Promises 1 to 3 of docs/architecture.md over real HTTP.
+#include "tests/integration/scene.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace tidemark;
+using namespace tidemark::test;
+
+namespace {
+
+// Reads on from a cursor until the turn's end.
+sse_reader::frames read_on(const scene& stage, const std::string& workspace, const std::string& cursor,
+                           const std::string& turn) {
+  sse_reader::options how;
+  how.headers["Last-Event-ID"] = cursor;
+  sse_reader reader(stage.client, of(workspace, "events"), how);
+  const bool finished = reader.wait([&](const sse_reader::frames& seen) {
+    for (const sse_frame& frame : seen) {
+      if (frame.event == "turn.completed" && string_or(frame.parsed(), "turn") == turn) {
+        return true;
+      }
+    }
+    return false;
+  });
+  INFO(reader.raw());
+  REQUIRE(finished);
+  return reader.events();
+}
+
+} // namespace
+
+SCENARIO("a task goes in, its events are logged, and a reader sees each of them once and in order") {
+  scene stage;
+  const std::string turn = stage.submit("demo", "WORDS 20 5");
+  sse_reader reader(stage.client, of("demo", "events"));
+  REQUIRE(reader.wait_for("turn.completed"));
+  const auto seen = reader.events();
+  CHECK(dense_from(seen, 1));
+  CHECK(reader.all().front().event == "hello");
+
+  const auto logged = stage.events("demo");
+  REQUIRE(seen.size() <= logged.size());
+  CHECK(dense_from(logged, 1));
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    CHECK(seen[i].parsed() == logged[i]);
+  }
+  CHECK(count_of(logged, "workspace.created") == 1);
+  CHECK(count_of(logged, "turn.queued") == 1);
+  CHECK(count_of(logged, "turn.started") == 1);
+  CHECK(count_of(logged, "turn.completed") == 1);
+  const json completed = stage.completion("demo", turn);
+  CHECK(string_or(object_at(completed, "data"), "outcome") == "succeeded");
+}
+
+SCENARIO("a reader that drops in the middle of a turn resumes with its offset and misses nothing") {
+  scene stage;
+  const std::string turn = stage.submit("demo", "WORDS 100 5");
+  sse_reader::frames first;
+  std::string cursor;
+  {
+    sse_reader reader(stage.client, of("demo", "events"));
+    REQUIRE(reader.wait([](const auto& seen) { return seen.size() > 20; }));
+    reader.leave(leaving::by_reset);
+    first = reader.events();
+    cursor = reader.last_id();
+  }
+  const auto rest = read_on(stage, "demo", cursor, turn);
+  CHECK(dense_from(first, 1));
+  CHECK(dense_from(rest, first.back().offset() + 1));
+}
+
+SCENARIO("B59: the server is killed between; the reader's offset still means the same, the rest is exact") {
+  scene stage;
+  stage.run("demo", "WORDS 30");
+  const auto before = stage.events("demo");
+  const std::string cursor = std::to_string(int_or(before.front(), "epoch", 0)) + "-10";
+  stage.submit("demo", "WORDS 1000 5");
+  stage.await_event("demo", "turn.started");
+  stage.kill_and_restart();
+
+  const std::string later = stage.submit("demo", "ECHO after the crash");
+  const auto rest = read_on(stage, "demo", cursor, later);
+  CHECK(dense_from(rest, 11));
+  for (const sse_frame& frame : rest) {
+    if (frame.offset() <= before.size()) {
+      CHECK(frame.parsed() == before[frame.offset() - 1]);
+    }
+  }
+  const auto logged = stage.events("demo");
+  CHECK(dense_from(logged, 1));
+  CHECK(count_of(logged, "turn.completed") == 3);
+}
+
+SCENARIO("two readers, one of them stalled: the other one and the agent are not slowed (B62)") {
+  scene stage;
+  sse_reader::options stalled;
+  stalled.stalled = true;
+  stage.run("demo", "hello");
+  sse_reader slow(stage.client, of("demo", "events"), stalled);
+  sse_reader quick(stage.client, of("demo", "events"));
+  REQUIRE(slow.wait_for_status());
+  const std::string turn = stage.submit("demo", "WORDS 20000");
+  const auto finished = [&](const sse_reader::frames& seen) {
+    return string_or(seen.back().parsed(), "turn") == turn && seen.back().event == "turn.completed";
+  };
+  REQUIRE(quick.wait([&](const auto& seen) { return !seen.empty() && finished(seen); },
+                     std::chrono::seconds(60)));
+  CHECK(dense_from(quick.events(), 1));
+  CHECK(slow.events().empty());
+
+  WHEN("the stalled one reads on") {
+    slow.resume();
+    THEN("it gets everything, in order, without a gap") {
+      CHECK(slow.wait([&](const auto& seen) { return !seen.empty() && finished(seen); },
+                      std::chrono::seconds(60)));
+      CHECK(dense_from(slow.events(), 1));
+    }
+  }
+}
+
+SCENARIO("B58: a reader that comes in the same moment as the first task gets the first event") {
+  scene stage;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "fresh-" + std::to_string(i);
+    stage.submit(name, "hello");
+    sse_reader::options how;
+    if (i % 2 == 1) {
+      how.headers["Last-Event-ID"] = "0";
+    }
+    sse_reader reader(stage.client, of(name, "events"), how);
+    REQUIRE(reader.wait_for("turn.completed"));
+    CHECK(dense_from(reader.events(), 1));
+  }
+}
