@@ -53,7 +53,8 @@ std::size_t on_piece(char* data, std::size_t, std::size_t size, void* user) {
   auto& t = *static_cast<transfer*>(user);
   const std::string_view piece{data, size};
   if (t.status() >= 400) {
-    t.error_body.append(piece.substr(0, max_error_body - std::min(max_error_body, t.error_body.size())));
+    t.error_body.append(
+      piece.substr(0, max_error_body - std::min(max_error_body, t.error_body.size())));
     return size;
   }
   if (t.take(piece))
@@ -62,9 +63,12 @@ std::size_t on_piece(char* data, std::size_t, std::size_t size, void* user) {
   return 0; // curl's way to stop
 }
 
-int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return interrupted ? 1 : 0; }
+int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return interrupted ? 1 : 0;
+}
 
-void prepare(transfer& t, const api_address& address, const std::string& path, const api_client::headers& extra) {
+void prepare(transfer& t, const api_address& address, const std::string& path,
+             const api_client::headers& extra) {
   auto* h = t.handle.get();
   curl_easy_setopt(h, CURLOPT_URL, (address.url + path).c_str());
   curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -91,19 +95,20 @@ expected<void> perform(transfer& t, const api_address& address) {
     return tl::unexpected(error_of_response({t.status(), t.error_body}));
   if (code == CURLE_OK || t.ended_by_us)
     return {};
-  return fail(errc::unavailable, fmt::format("no answer from {}: {}", address.url, curl_easy_strerror(code)));
+  return fail(errc::unavailable,
+              fmt::format("no answer from {}: {}", address.url, curl_easy_strerror(code)));
 }
 
 errc code_of_status(int status) {
   switch (status) {
-    case 401: return errc::unauthorized;
-    case 403: return errc::forbidden;
-    case 404: return errc::not_found;
-    case 409: return errc::conflict;
-    case 410: return errc::trimmed;
-    case 413: return errc::too_large;
-    case 416: return errc::ahead;
-    default: return status >= 500 ? errc::internal : errc::invalid_argument;
+  case 401: return errc::unauthorized;
+  case 403: return errc::forbidden;
+  case 404: return errc::not_found;
+  case 409: return errc::conflict;
+  case 410: return errc::trimmed;
+  case 413: return errc::too_large;
+  case 416: return errc::ahead;
+  default: return status >= 500 ? errc::internal : errc::invalid_argument;
   }
 }
 
@@ -117,12 +122,15 @@ void wait_for(std::chrono::milliseconds delay) {
 /// Spread out, so that many clients of one server do not come back in step.
 std::chrono::milliseconds jittered(std::chrono::milliseconds delay) {
   thread_local std::minstd_rand random{std::random_device{}()};
-  return std::chrono::milliseconds{std::uniform_int_distribution<std::int64_t>{delay.count() / 2, delay.count()}(random)};
+  return std::chrono::milliseconds{
+    std::uniform_int_distribution<std::int64_t>{delay.count() / 2, delay.count()}(random)};
 }
 
 } // namespace
 
-bool interrupted_by_user() { return interrupted; }
+bool interrupted_by_user() {
+  return interrupted;
+}
 
 void catch_interrupts() {
   for (const int number : {SIGINT, SIGTERM})
@@ -135,8 +143,8 @@ api_client::api_client(api_address address) : address_(std::move(address)) {
     address_.url.pop_back();
 }
 
-expected<api_response> api_client::call(std::string_view method, const std::string& path, const std::string& body,
-                                        const headers& extra) {
+expected<api_response> api_client::call(std::string_view method, const std::string& path,
+                                        const std::string& body, const headers& extra) {
   transfer t;
   api_response response;
   t.take = [&](std::string_view piece) {
@@ -150,7 +158,8 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
   curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
   curl_easy_setopt(t.handle.get(), CURLOPT_TIMEOUT_MS, 60'000L);
   if (!body.empty() || method == "POST") {
-    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(body.size()));
     curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDS, body.c_str());
     curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
   }
@@ -160,7 +169,8 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
   });
 }
 
-expected<void> api_client::stream(const std::string& path, const headers& extra, const piece_handler& take) {
+expected<void> api_client::stream(const std::string& path, const headers& extra,
+                                  const piece_handler& take) {
   transfer t;
   t.take = take;
   prepare(t, address_, path, extra);
@@ -170,7 +180,8 @@ expected<void> api_client::stream(const std::string& path, const headers& extra,
   return perform(t, address_);
 }
 
-expected<void> api_client::follow(const std::string& path, const event_handler& take, std::chrono::seconds patience) {
+expected<void> api_client::follow(const std::string& path, const event_handler& take,
+                                  std::chrono::seconds patience) {
   sse_parser parser;
   bool over = false;
   auto last_contact = std::chrono::steady_clock::now();
@@ -192,7 +203,8 @@ expected<void> api_client::follow(const std::string& path, const event_handler& 
     });
     if (over)
       return {};
-    const bool worth_retrying = done || done.error().code == errc::unavailable || done.error().code == errc::internal;
+    const bool worth_retrying =
+      done || done.error().code == errc::unavailable || done.error().code == errc::internal;
     if (!worth_retrying || interrupted)
       return interrupted ? expected<void>{fail(errc::cancelled, "interrupted")} : done;
     if (std::chrono::steady_clock::now() - last_contact > patience)
@@ -206,15 +218,17 @@ std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-                       std::string_view{"-._~"}.find(c) != std::string_view::npos;
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z')
+                       || (byte >= 'a' && byte <= 'z')
+                       || std::string_view{"-._~"}.find(c) != std::string_view::npos;
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return out;
 }
 
 error error_of_response(const api_response& response) {
-  error out{code_of_status(response.status), fmt::format("the server answered {}", response.status)};
+  error out{code_of_status(response.status),
+            fmt::format("the server answered {}", response.status)};
   const auto parsed = parse_json(response.body);
   if (!parsed || !parsed->is_object())
     return out;

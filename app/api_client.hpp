@@ -36,8 +36,8 @@ public:
 
   /// One request. Errors: `unavailable` if the server cannot be reached, `cancelled`; for an answer
   /// of 400 and above the code that fits the status, with the server's own words.
-  expected<api_response> call(std::string_view method, const std::string& path, const std::string& body = {},
-                              const headers& extra = {});
+  expected<api_response> call(std::string_view method, const std::string& path,
+                              const std::string& body = {}, const headers& extra = {});
 
   /// Takes one piece of a body as it arrives; false ends the transfer, which is no error.
   using piece_handler = std::function<bool(std::string_view)>;
@@ -47,7 +47,8 @@ public:
   using event_handler = std::function<bool(const sse_event&)>;
   /// Follows an event stream and reconnects with Last-Event-ID for as long as `patience` allows
   /// without a connection. Returns when the handler or the server (`event: end`) ends it.
-  expected<void> follow(const std::string& path, const event_handler& take, std::chrono::seconds patience);
+  expected<void> follow(const std::string& path, const event_handler& take,
+                        std::chrono::seconds patience);
 
 private:
   api_address address_;

@@ -12,14 +12,16 @@
 namespace tidemark {
 namespace {
 
-constexpr auto overview = R"(Tidemark runs coding agents in persistent workspaces over a durable event log.
+constexpr auto overview =
+  R"(Tidemark runs coding agents in persistent workspaces over a durable event log.
 
   tidemark serve                                   start a server on 127.0.0.1:7021
   tidemark send docs "Explain the build"           run one task and watch it
   tidemark tail docs --follow                      every event of a workspace, then live
   tidemark doctor                                  what is missing here, and how to mend it)";
 
-constexpr auto exit_codes = R"(Exit codes: 0 done · 1 the task failed or a check found a fault · 2 wrong usage or settings ·
+constexpr auto exit_codes =
+  R"(Exit codes: 0 done · 1 the task failed or a check found a fault · 2 wrong usage or settings ·
 3 no answer from the server · 4 the server cannot start · 5 the server refused · 130 interrupted)";
 
 constexpr auto serve_examples = R"(Examples:
@@ -58,31 +60,41 @@ struct command_line {
 
 /// Every setting of the table as a flag of `to`.
 void add_settings(CLI::App* to, command_line& into) {
-  to->add_option("--config", into.config_path, "Settings file; default: tidemark.toml here, if there is one.")
-    ->type_name("<path>")->group("Settings");
+  to->add_option("--config", into.config_path,
+                 "Settings file; default: tidemark.toml here, if there is one.")
+    ->type_name("<path>")
+    ->group("Settings");
   for (const auto& s : all_settings()) {
     if (s.secret)
       continue;
     std::string names = s.flag();
     for (const auto& other : s.other_flags)
       names += "," + other;
+    const bool is_toggle = s.allowed == toggle_values;
     auto* option = to->add_option_function<std::string>(
-      names, [&into, key = s.key](const std::string& value) { into.flags[key] = value; }, s.text);
+      names,
+      [&into, key = s.key, is_toggle](const std::string& value) {
+        into.flags[key] = is_toggle && value.empty() ? "true" : value;
+      },
+      s.text);
     option->type_name(s.allowed)->group("Settings");
-    if (s.allowed == toggle_values)
+    if (is_toggle)
       option->expected(0, 1); // without a value it means true
   }
-  to->footer("Every flag --a-b is also the variable TIDEMARK_A_B and the key a.b of tidemark.toml.");
+  to->footer(
+    "Every flag --a-b is also the variable TIDEMARK_A_B and the key a.b of tidemark.toml.");
 }
 
 void add_server(CLI::App* to, command_line& into) {
-  to->add_option("--server", into.server, "Address of the server; default: TIDEMARK_SERVER or http://127.0.0.1:7021.")
+  to->add_option("--server", into.server,
+                 "Address of the server; default: TIDEMARK_SERVER or http://127.0.0.1:7021.")
     ->type_name("<url>");
 }
 
 void add_send(CLI::App& app, command_line& line) {
   auto* send = app.add_subcommand("send", "Run one task in a workspace and watch it");
-  send->add_option("workspace", line.send.workspace, "Its name; made if there is none.")->required();
+  send->add_option("workspace", line.send.workspace, "Its name; made if there is none.")
+    ->required();
   send->add_option("text", line.send_words, "The task; - reads it from stdin.")->required();
   send->add_option("--model", line.send.model, "Model for this turn.");
   send->add_flag("--json", line.send.as_json, "Print the events, one JSON object a line.");
@@ -94,9 +106,11 @@ void add_send(CLI::App& app, command_line& line) {
 void add_tail(CLI::App& app, command_line& line) {
   auto* tail = app.add_subcommand("tail", "Print the events of a workspace");
   tail->add_option("workspace", line.tail.workspace, "Its name.")->required();
-  tail->add_option("--after", line.tail.after, "Start after this offset (1042 or 3-1042).")->type_name("<offset>");
+  tail->add_option("--after", line.tail.after, "Start after this offset (1042 or 3-1042).")
+    ->type_name("<offset>");
   tail->add_flag("-f,--follow", line.tail.follow, "Go on with the events to come.");
-  tail->add_flag("--json", line.tail.as_json, "Print the events as they are, one JSON object a line.");
+  tail->add_flag("--json", line.tail.as_json,
+                 "Print the events as they are, one JSON object a line.");
   add_server(tail, line);
   tail->footer(tail_examples);
 }
@@ -107,14 +121,18 @@ void add_others(CLI::App& app, command_line& line) {
   add_server(workspaces, line);
   auto* verify = app.add_subcommand("verify", "Prove that a workspace's events are unaltered");
   verify->add_option("workspace", line.verify.workspace, "Its name.")->required();
-  verify->add_flag("--offline", line.verify.offline, "Read the data directory itself; no server may run on it.");
+  verify->add_flag("--offline", line.verify.offline,
+                   "Read the data directory itself; no server may run on it.");
   add_server(verify, line);
   add_settings(verify, line);
   auto* show = app.add_subcommand("config", "Print all settings and where each comes from");
   show->add_flag("--json", line.config_json, "As one JSON object.");
-  show->add_flag("--markdown", line.config_markdown, "All settings as a table, for the documentation.");
+  show->add_flag("--markdown", line.config_markdown,
+                 "All settings as a table, for the documentation.");
   add_settings(show, line);
-  add_settings(app.add_subcommand("doctor", "Check what the server needs, each finding with its remedy"), line);
+  add_settings(
+    app.add_subcommand("doctor", "Check what the server needs, each finding with its remedy"),
+    line);
   app.add_subcommand("version", "Print the version");
 }
 
@@ -137,7 +155,8 @@ int usage_error(const std::string& message, terminal& to) {
 
 expected<config> settings_of(const command_line& line, const environment_map& environment) {
   auto path = line.config_path;
-  if (const auto named = environment.find("TIDEMARK_CONFIG"); path.empty() && named != environment.end())
+  if (const auto named = environment.find("TIDEMARK_CONFIG");
+      path.empty() && named != environment.end())
     path = named->second;
   auto file = read_config_file(path);
   if (!file)
@@ -145,7 +164,9 @@ expected<config> settings_of(const command_line& line, const environment_map& en
   auto loaded = load_config({line.flags, environment, std::move(*file)});
   if (!loaded)
     return loaded;
-  return resolve(*loaded, environment, process_executable()).map([&] { return std::move(*loaded); });
+  return resolve(*loaded, environment, process_executable()).map([&] {
+    return std::move(*loaded);
+  });
 }
 
 api_address address_of(const command_line& line, const environment_map& environment) {
@@ -162,7 +183,8 @@ api_address address_of(const command_line& line, const environment_map& environm
 }
 
 /// The commands that need the settings: serve, config, doctor, verify.
-int run_with_settings(const std::string& name, const command_line& line, const environment_map& environment, terminal& to) {
+int run_with_settings(const std::string& name, const command_line& line,
+                      const environment_map& environment, terminal& to) {
   const auto what = settings_of(line, environment);
   if (!what)
     return usage_error(what.error().describe(), to);
@@ -172,11 +194,14 @@ int run_with_settings(const std::string& name, const command_line& line, const e
     return run_doctor(*what, to);
   if (name == "verify")
     return run_verify(address_of(line, environment), *what, line.verify, to);
-  const auto format = line.config_markdown ? config_format::markdown : line.config_json ? config_format::object : config_format::lines;
+  const auto format = line.config_markdown ? config_format::markdown
+                      : line.config_json   ? config_format::object
+                                           : config_format::lines;
   return run_config(*what, format, to);
 }
 
-int run_parsed(const std::string& name, command_line& line, const environment_map& environment, terminal& to) {
+int run_parsed(const std::string& name, command_line& line, const environment_map& environment,
+               terminal& to) {
   if (name == "version")
     return run_version(to);
   if (name == "send") {
@@ -206,7 +231,8 @@ int run_cli(std::vector<std::string> arguments, const environment_map& environme
   try {
     return run_parsed(app.get_subcommands().front()->get_name(), line, environment, to);
   } catch (const std::exception& why) {
-    to.err << painted(to, tint::red, "error: ") << "this is a bug of tidemark: " << neutralised(why.what()) << '\n';
+    to.err << painted(to, tint::red, "error: ")
+           << "this is a bug of tidemark: " << neutralised(why.what()) << '\n';
     return exit_failed;
   }
 }

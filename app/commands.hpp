@@ -17,10 +17,10 @@ int run_serve(const config& what, terminal& to);
 
 struct send_options {
   std::string workspace;
-  std::string text;           ///< `-`: from stdin
+  std::string text; ///< `-`: from stdin
   std::string model;
-  bool as_json = false;          ///< events as they are, one a line
-  bool detach = false;        ///< print the turn's id and leave
+  bool as_json = false;              ///< events as they are, one a line
+  bool detach = false;               ///< print the turn's id and leave
   std::chrono::seconds patience{60}; ///< to wait for a server that does not answer while following
 };
 /// Enqueues a turn and follows it. The exit code is its outcome.
@@ -28,7 +28,7 @@ int run_send(const api_address& server, const send_options& what, terminal& to);
 
 struct tail_options {
   std::string workspace;
-  std::string after;          ///< `1042` or `3-1042`; empty: from the beginning
+  std::string after; ///< `1042` or `3-1042`; empty: from the beginning
   bool follow = false;
   bool as_json = false;
   std::chrono::seconds patience{60};
@@ -41,10 +41,11 @@ int run_workspaces(const api_address& server, bool as_json, terminal& to);
 
 struct verify_options {
   std::string workspace;
-  bool offline = false;       ///< read the data directory itself instead of asking the server
+  bool offline = false; ///< read the data directory itself instead of asking the server
 };
 /// Recomputes a workspace's hash chain.
-int run_verify(const api_address& server, const config& local, const verify_options& what, terminal& to);
+int run_verify(const api_address& server, const config& local, const verify_options& what,
+               terminal& to);
 
 /// Prints the settings with their sources.
 enum class config_format { lines, object, markdown };

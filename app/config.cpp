@@ -45,7 +45,8 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
-expected<void> flatten(const config_file& file, const toml::table& from, const std::string& prefix, toml_values& to) {
+expected<void> flatten(const config_file& file, const toml::table& from, const std::string& prefix,
+                       toml_values& to) {
   for (const auto& [name, node] : from) {
     const auto key = prefix + std::string{name.str()};
     if (const auto* inner = node.as_table()) {
@@ -56,13 +57,14 @@ expected<void> flatten(const config_file& file, const toml::table& from, const s
     if (!find_setting(key)) {
       const auto near = closest_setting(key);
       return fail(errc::invalid_argument,
-                  fmt::format("{}: \"{}\" is not a setting{}; `tidemark config` lists them all", at_line(file, node), key,
+                  fmt::format("{}: \"{}\" is not a setting{}; `tidemark config` lists them all",
+                              at_line(file, node), key,
                               near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near)));
     }
     const auto text = as_text(node);
     if (!text)
-      return fail(errc::invalid_argument,
-                  fmt::format("{}: {} must be {}", at_line(file, node), key, find_setting(key)->allowed));
+      return fail(errc::invalid_argument, fmt::format("{}: {} must be {}", at_line(file, node), key,
+                                                      find_setting(key)->allowed));
     to[key] = {*text, at_line(file, node)};
   }
   return {};
@@ -73,18 +75,20 @@ expected<toml_values> parse_file(const config_file& file) {
   const auto parsed = toml::parse(file.text, file.name);
   if (!parsed) {
     const auto& why = parsed.error();
-    return fail(errc::invalid_argument,
-                fmt::format("{} line {}: {}", file.name, why.source().begin.line, why.description()));
+    return fail(errc::invalid_argument, fmt::format("{} line {}: {}", file.name,
+                                                    why.source().begin.line, why.description()));
   }
   return flatten(file, parsed.table(), "", values).map([&] { return std::move(values); });
 }
 
 /// The environment's value for a setting with the name it was given under; empty values are unset.
-std::optional<std::pair<std::string, std::string>> from_environment(const setting& s, const environment_map& environment) {
+std::optional<std::pair<std::string, std::string>>
+from_environment(const setting& s, const environment_map& environment) {
   auto names = s.other_environment;
   names.insert(names.begin(), s.environment());
   for (const auto& name : names)
-    if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
+    if (const auto found = environment.find(name);
+        found != environment.end() && !found->second.empty())
       return std::pair{name, found->second};
   return std::nullopt;
 }
@@ -106,7 +110,8 @@ std::vector<std::string> unknown_names(const environment_map& environment) {
 expected<void> take(config& to, const setting& s, std::string_view value, std::string source) {
   if (auto done = s.read(to.values, value); !done)
     return fail(errc::invalid_argument,
-                fmt::format("{} = \"{}\" ({}): {}", s.key, s.secret ? "***" : value, source, done.error().message));
+                fmt::format("{} = \"{}\" ({}): {}", s.key, s.secret ? "***" : value, source,
+                            done.error().message));
   to.sources[s.key] = std::move(source);
   return {};
 }

@@ -30,8 +30,9 @@ struct config_inputs {
 /// All settings, and where each that is not a default came from.
 struct config {
   settings values;
-  std::map<std::string, std::string> sources; ///< key -> `flag --http-port`, `environment PORT`, `tidemark.toml line 3`
-  std::vector<std::string> warnings;          ///< for example a TIDEMARK_ name that is no setting
+  std::map<std::string, std::string>
+    sources; ///< key -> `flag --http-port`, `environment PORT`, `tidemark.toml line 3`
+  std::vector<std::string> warnings; ///< for example a TIDEMARK_ name that is no setting
 };
 
 /// Merges the sources: flags > environment > file > defaults. Empty environment values count as
@@ -51,7 +52,8 @@ expected<void> resolve(config& what, const environment_map& environment,
 expected<std::optional<config_file>> read_config_file(const std::string& path);
 
 /// Looks `name` up in a PATH; a name with a slash must be an executable file itself.
-std::optional<std::filesystem::path> find_executable(std::string_view name, std::string_view search_path);
+std::optional<std::filesystem::path> find_executable(std::string_view name,
+                                                     std::string_view search_path);
 
 /// A line a setting with value and source, secrets masked.
 std::string show_config(const config& what);

@@ -36,7 +36,8 @@ constexpr std::chrono::seconds version_limit{5};
 bool read_to_end(int fd, std::string& out, std::chrono::steady_clock::time_point deadline) {
   std::array<char, 4096> buffer{};
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - std::chrono::steady_clock::now());
     pollfd waiting{fd, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) <= 0)
       return false;
@@ -64,12 +65,14 @@ std::optional<std::string> version_of(const std::string& binary) {
   std::string flag = "--version";
   const std::array<char*, 3> argv{program.data(), flag.data(), nullptr};
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
+  const int failed =
+    ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(pipe[1]);
   std::string out;
-  const bool ended = failed == 0 && read_to_end(pipe[0], out, std::chrono::steady_clock::now() + version_limit);
+  const bool ended =
+    failed == 0 && read_to_end(pipe[0], out, std::chrono::steady_clock::now() + version_limit);
   ::close(pipe[0]);
   if (failed == 0) {
     ::kill(-pid, SIGKILL);
@@ -88,10 +91,12 @@ std::optional<std::string> file_text(const std::string& path) {
 }
 
 bool passes_key(const agent_options& agent) {
-  for (const auto* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}) {
+  for (const auto* name :
+       {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}) {
     const auto& names = agent.passed_names;
     const auto set = agent.server_environment.find(name);
-    if (std::find(names.begin(), names.end(), name) != names.end() && set != agent.server_environment.end() && !set->second.empty())
+    if (std::find(names.begin(), names.end(), name) != names.end()
+        && set != agent.server_environment.end() && !set->second.empty())
       return true;
   }
   return false;
@@ -110,7 +115,8 @@ std::string why_not_bindable(const std::string& host, std::uint16_t port) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0)
+  if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+      failed != 0)
     return ::gai_strerror(failed);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, ::freeaddrinfo};
   const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -118,7 +124,8 @@ std::string why_not_bindable(const std::string& host, std::uint16_t port) {
     return std::strerror(errno);
   const int yes = 1;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const int failed = ::bind(fd, found->ai_addr, found->ai_addrlen) == 0 && ::listen(fd, 1) == 0 ? 0 : errno;
+  const int failed =
+    ::bind(fd, found->ai_addr, found->ai_addrlen) == 0 && ::listen(fd, 1) == 0 ? 0 : errno;
   ::close(fd);
   return failed == 0 ? std::string{} : std::strerror(failed);
 }
@@ -127,13 +134,18 @@ std::string why_not_bindable(const std::string& host, std::uint16_t port) {
 
 check check_agent(const agent_options& agent) {
   const bool is_claude = agent.kind == "claude";
-  const std::string remedy = is_claude ? "install it (npm install -g @anthropic-ai/claude-code), or point TIDEMARK_CLAUDE_BIN at it, or set TIDEMARK_AGENT=demo"
-                                       : "build it (scripts/run builds everything); it stands beside the tidemark executable";
+  const std::string remedy =
+    is_claude
+      ? "install it (npm install -g @anthropic-ai/claude-code), or point TIDEMARK_CLAUDE_BIN at "
+        "it, or set TIDEMARK_AGENT=demo"
+      : "build it (scripts/run builds everything); it stands beside the tidemark executable";
   if (::access(agent.binary.c_str(), X_OK) != 0)
-    return {"agent", finding::bad, fmt::format("{}: {} is not an executable file", agent.kind, agent.binary), remedy};
+    return {"agent", finding::bad,
+            fmt::format("{}: {} is not an executable file", agent.kind, agent.binary), remedy};
   const auto version = version_of(agent.binary);
   if (!version)
-    return {"agent", finding::bad, fmt::format("{}: {} --version gave no answer within 5 s", agent.kind, agent.binary),
+    return {"agent", finding::bad,
+            fmt::format("{}: {} --version gave no answer within 5 s", agent.kind, agent.binary),
             "run it by hand and see what it waits for"};
   return {"agent", finding::good, fmt::format("{}: {} ({})", agent.kind, agent.binary, *version)};
 }
@@ -141,17 +153,26 @@ check check_agent(const agent_options& agent) {
 check check_model_access(const agent_options& agent) {
   if (agent.kind != "claude")
     return {"model access", finding::good, "the demo agent needs none"};
-  const auto remedy = fmt::format("write a provider with its auth_token to {}, or set ANTHROPIC_API_KEY and TIDEMARK_AGENT_ENV=ANTHROPIC_API_KEY", agent.settings_path);
+  const auto remedy = fmt::format("write a provider with its auth_token to {}, or set "
+                                  "ANTHROPIC_API_KEY and TIDEMARK_AGENT_ENV=ANTHROPIC_API_KEY",
+                                  agent.settings_path);
   const auto text = file_text(agent.settings_path);
   if (!text)
-    return passes_key(agent) ? check{"model access", finding::good, "a key is passed on from the environment"}
-                             : check{"model access", finding::warning, fmt::format("no {} and no key that agents may see", agent.settings_path), remedy};
+    return passes_key(agent)
+             ? check{"model access", finding::good, "a key is passed on from the environment"}
+             : check{"model access", finding::warning,
+                     fmt::format("no {} and no key that agents may see", agent.settings_path),
+                     remedy};
   const auto parsed = parse_json(*text);
   if (!parsed || !parsed->is_object())
-    return {"model access", finding::bad, fmt::format("{} is not a JSON object", agent.settings_path), "mend the file: every turn would fail"};
+    return {"model access", finding::bad,
+            fmt::format("{} is not a JSON object", agent.settings_path),
+            "mend the file: every turn would fail"};
   if (has_provider_token(*parsed) || passes_key(agent))
-    return {"model access", finding::good, fmt::format("provider \"{}\"", string_or(*parsed, "active_provider", "environment"))};
-  return {"model access", finding::warning, fmt::format("{} gives its active provider no auth_token", agent.settings_path), remedy};
+    return {"model access", finding::good,
+            fmt::format("provider \"{}\"", string_or(*parsed, "active_provider", "environment"))};
+  return {"model access", finding::warning,
+          fmt::format("{} gives its active provider no auth_token", agent.settings_path), remedy};
 }
 
 check check_guard(const agent_options& agent) {
@@ -168,11 +189,14 @@ check check_data_directory(const settings& what) {
   while (!fs::exists(existing, failed) && existing.has_relative_path())
     existing = existing.parent_path();
   if (!fs::is_directory(existing, failed) || ::access(existing.c_str(), W_OK | X_OK) != 0)
-    return {"data directory", finding::bad, directory + " cannot be written", "give this user the directory (chown), or name another with TIDEMARK_DATA_DIR"};
+    return {"data directory", finding::bad, directory + " cannot be written",
+            "give this user the directory (chown), or name another with TIDEMARK_DATA_DIR"};
   const auto space = fs::space(existing, failed);
   const auto detail = fmt::format("{} ({} MiB free)", directory, space.available >> 20);
   if (!failed && space.available < what.log.min_free_bytes)
-    return {"data directory", finding::bad, detail, fmt::format("free some space: below {} nothing is accepted (log.min_free)", show_bytes(what.log.min_free_bytes))};
+    return {"data directory", finding::bad, detail,
+            fmt::format("free some space: below {} nothing is accepted (log.min_free)",
+                        show_bytes(what.log.min_free_bytes))};
   if (!failed && space.available < 4 * what.log.min_free_bytes)
     return {"data directory", finding::warning, detail, "little space is left"};
   return {"data directory", finding::good, detail};
@@ -185,10 +209,13 @@ check check_log(const settings& what) {
   auto options = what.log;
   const auto log = open_rocks_log(options);
   if (log)
-    return {"log", finding::good, fmt::format("{} streams, head {}", (*log)->streams().size(), (*log)->figures().head.value)};
+    return {
+      "log", finding::good,
+      fmt::format("{} streams, head {}", (*log)->streams().size(), (*log)->figures().head.value)};
   const auto& why = log.error();
   if (why.code == errc::locked)
-    return {"log", finding::warning, why.describe(), "a server runs on this directory; stop it before you start another"};
+    return {"log", finding::warning, why.describe(),
+            "a server runs on this directory; stop it before you start another"};
   return {"log", finding::bad, why.describe(), "see docs/operations.md, Recovery"};
 }
 
@@ -199,23 +226,28 @@ check check_open_files(const settings& what) {
   const auto detail = fmt::format("up to {}, full load needs {}", limit.rlim_max, need);
   if (limit.rlim_max >= need)
     return {"open files", finding::good, detail};
-  return {"open files", finding::warning, detail, "raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower http.max_connections"};
+  return {"open files", finding::warning, detail,
+          "raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower http.max_connections"};
 }
 
 check check_address_and_port(const http_options& http) {
   const auto url = server_url(http.host, http.port);
   if (http.token.empty() && !is_loopback(http.host) && !http.insecure_no_auth)
-    return {"address", finding::bad, url + " can be reached by others and no token is set", "set INTERNAL_API_TOKEN, or HOST=127.0.0.1"};
+    return {"address", finding::bad, url + " can be reached by others and no token is set",
+            "set INTERNAL_API_TOKEN, or HOST=127.0.0.1"};
   if (const auto why = why_not_bindable(http.host, http.port); !why.empty())
-    return {"address", finding::bad, fmt::format("{}: {}", url, why), "another server may run there; choose another port with PORT or --port"};
+    return {"address", finding::bad, fmt::format("{}: {}", url, why),
+            "another server may run there; choose another port with PORT or --port"};
   if (!http.token.empty() && http.token.size() < redactor::minimum_length)
-    return {"address", finding::warning, url + " with a very short token", "take a long random token, for example from `openssl rand -hex 32`"};
-  return {"address", finding::good, url + (http.token.empty() ? ", without a token" : ", with a token")};
+    return {"address", finding::warning, url + " with a very short token",
+            "take a long random token, for example from `openssl rand -hex 32`"};
+  return {"address", finding::good,
+          url + (http.token.empty() ? ", without a token" : ", with a token")};
 }
 
 std::vector<check> all_checks(const settings& what) {
-  return {check_data_directory(what), check_log(what),        check_agent(what.agent),
-          check_model_access(what.agent), check_guard(what.agent), check_open_files(what),
+  return {check_data_directory(what),       check_log(what),         check_agent(what.agent),
+          check_model_access(what.agent),   check_guard(what.agent), check_open_files(what),
           check_address_and_port(what.http)};
 }
 

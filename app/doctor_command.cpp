@@ -10,9 +10,9 @@ namespace {
 
 std::string mark(const terminal& to, finding found) {
   switch (found) {
-    case finding::good: return painted(to, tint::green, "ok     ");
-    case finding::warning: return painted(to, tint::yellow, "warning");
-    case finding::bad: break;
+  case finding::good: return painted(to, tint::green, "ok     ");
+  case finding::warning: return painted(to, tint::yellow, "warning");
+  case finding::bad: break;
   }
   return painted(to, tint::red, "bad    ");
 }
@@ -28,7 +28,8 @@ int run_doctor(const config& what, terminal& to) {
       to.out << fmt::format("{:>24}{}\n", "", painted(to, tint::dim, "→ " + one.remedy));
   }
   for (const auto& warning : what.warnings)
-    to.out << fmt::format("{} {:<15} {}\n", mark(to, finding::warning), "settings", neutralised(warning));
+    to.out << fmt::format("{} {:<15} {}\n", mark(to, finding::warning), "settings",
+                          neutralised(warning));
   return healthy ? exit_ok : exit_failed;
 }
 

@@ -27,7 +27,8 @@ std::string tool_summary(const json& item) {
   for (const auto* key : {"command", "file_path", "pattern", "url", "query", "description"})
     if (const auto text = string_at(input, key))
       return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), brief(*text));
-  return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), brief(dump_json(input)));
+  return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")),
+                     brief(dump_json(input)));
 }
 
 std::string item_summary(const json& item) {
@@ -40,14 +41,17 @@ std::string item_summary(const json& item) {
 
 std::string error_text(const json& data) {
   const auto& why = object_at(data, "error");
-  return fmt::format("{}: {}", neutralised(string_or(why, "code", "error")), neutralised(string_or(why, "message", "no reason given")));
+  return fmt::format("{}: {}", neutralised(string_or(why, "code", "error")),
+                     neutralised(string_or(why, "message", "no reason given")));
 }
 
 std::string summary(const std::string& type, const json& data) {
   if (type == "turn.queued")
     return brief(string_or(data, "prompt_preview"));
   if (type == "turn.completed")
-    return string_or(data, "outcome") == "succeeded" ? brief(string_or(data, "text")) : neutralised(string_or(data, "outcome")) + ", " + brief(error_text(data));
+    return string_or(data, "outcome") == "succeeded"
+             ? brief(string_or(data, "text"))
+             : neutralised(string_or(data, "outcome")) + ", " + brief(error_text(data));
   if (type == "item.delta")
     return brief(string_or(data, "text"));
   if (type == "item.started" || type == "item.completed")
@@ -75,8 +79,10 @@ std::string event_line(const terminal& to, const json& envelope) {
   const auto& data = object_at(envelope, "data");
   const auto clock = string_or(envelope, "time");
   const auto time = clock.size() >= 23 ? clock.substr(11, 12) : clock;
-  return fmt::format("{:>6} {} {} {}", int_or(envelope, "offset", 0), painted(to, tint::dim, neutralised(time)),
-                     painted(to, tint_of(type, data), fmt::format("{:<20}", neutralised(type))), summary(type, data));
+  return fmt::format("{:>6} {} {} {}", int_or(envelope, "offset", 0),
+                     painted(to, tint::dim, neutralised(time)),
+                     painted(to, tint_of(type, data), fmt::format("{:<20}", neutralised(type))),
+                     summary(type, data));
 }
 
 void turn_view::show(const json& envelope) {
@@ -85,7 +91,8 @@ void turn_view::show(const json& envelope) {
   if (type == "turn.queued" && int_or(data, "position", 0) > 0)
     note(tint::dim, fmt::format("queued, {} ahead", int_or(data, "position", 0)));
   else if (type == "turn.started")
-    note(tint::dim, fmt::format("started: {} {}", neutralised(string_or(object_at(data, "agent"), "name", "agent")),
+    note(tint::dim, fmt::format("started: {} {}",
+                                neutralised(string_or(object_at(data, "agent"), "name", "agent")),
                                 neutralised(string_or(object_at(data, "agent"), "version"))));
   else if (type == "item.delta")
     show_delta(data);
@@ -93,7 +100,9 @@ void turn_view::show(const json& envelope) {
     show_item(type, object_at(data, "item"));
   else if (type == "turn.completed")
     show_end(data);
-  else if (type == "agent.retrying" || type == "session.lost" || type == "fault" || type == "agent.notice" || type == "permission.requested" || type == "permission.resolved")
+  else if (type == "agent.retrying" || type == "session.lost" || type == "fault"
+           || type == "agent.notice" || type == "permission.requested"
+           || type == "permission.resolved")
     note(tint::yellow, fmt::format("{}: {}", type, summary(type, data)));
 }
 

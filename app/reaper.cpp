@@ -27,11 +27,14 @@ std::optional<process_entry> read_entry(const std::filesystem::path& directory) 
   const auto close = line.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close + 4 > line.size())
     return std::nullopt;
-  return process_entry{line.substr(open + 1, close - open - 1), line[close + 2], std::atoi(line.c_str() + close + 4)};
+  return process_entry{line.substr(open + 1, close - open - 1), line[close + 2],
+                       std::atoi(line.c_str() + close + 4)};
 }
 
 bool is_pid(const std::string& name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isdigit(c) != 0;
+  });
 }
 
 } // namespace
@@ -39,8 +42,8 @@ bool is_pid(const std::string& name) {
 std::size_t reap_orphans(const std::vector<std::string_view>& own) {
   std::size_t reaped = 0;
   std::error_code failed;
-  for (auto it = std::filesystem::directory_iterator{"/proc", failed}; !failed && it != std::filesystem::directory_iterator{};
-       it.increment(failed)) {
+  for (auto it = std::filesystem::directory_iterator{"/proc", failed};
+       !failed && it != std::filesystem::directory_iterator{}; it.increment(failed)) {
     const auto name = it->path().filename().string();
     if (!is_pid(name))
       continue;
@@ -48,7 +51,8 @@ std::size_t reap_orphans(const std::vector<std::string_view>& own) {
     if (!entry || entry->state != 'Z' || entry->parent != ::getpid())
       continue;
     const auto is_own = [&](std::string_view mine) { return entry->name == mine.substr(0, 15); };
-    if (std::none_of(own.begin(), own.end(), is_own) && ::waitpid(std::stoi(name), nullptr, WNOHANG) > 0)
+    if (std::none_of(own.begin(), own.end(), is_own)
+        && ::waitpid(std::stoi(name), nullptr, WNOHANG) > 0)
       ++reaped;
   }
   return reaped;

@@ -8,16 +8,19 @@ namespace tidemark {
 
 int report_failure(const error& why, const api_address& server, terminal& to) {
   if (why.code == errc::cancelled) {
-    to.err << '\n' << painted(to, tint::yellow, "interrupted") << ": what runs on the server goes on\n";
+    to.err << '\n'
+           << painted(to, tint::yellow, "interrupted") << ": what runs on the server goes on\n";
     return exit_interrupted;
   }
   to.err << painted(to, tint::red, "error: ") << neutralised(why.describe()) << '\n';
   if (why.code == errc::unavailable) {
-    to.err << "Is a server running at " << server.url << "? Start one with `tidemark serve`, or name it with --server or TIDEMARK_SERVER.\n";
+    to.err << "Is a server running at " << server.url
+           << "? Start one with `tidemark serve`, or name it with --server or TIDEMARK_SERVER.\n";
     return exit_unreachable;
   }
   if (why.code == errc::unauthorized)
-    to.err << "The server wants its token: set INTERNAL_API_TOKEN to the value it was started with.\n";
+    to.err
+      << "The server wants its token: set INTERNAL_API_TOKEN to the value it was started with.\n";
   return exit_refused;
 }
 

@@ -15,14 +15,18 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The settings file and everything that agents are handed must not depend on a working directory.
-std::string rooted(const fs::path& path) { return fs::absolute(path).lexically_normal().string(); }
+std::string rooted(const fs::path& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
 
 std::string search_path(const environment_map& environment) {
   const auto found = environment.find("PATH");
   return found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->second;
 }
 
-void fill(std::string& path, const fs::path& otherwise) { path = rooted(path.empty() ? otherwise : fs::path{path}); }
+void fill(std::string& path, const fs::path& otherwise) {
+  path = rooted(path.empty() ? otherwise : fs::path{path});
+}
 
 void resolve_places(config& what, const fs::path& executable) {
   auto& s = what.values;
@@ -42,7 +46,8 @@ void resolve_agent(config& what, const environment_map& environment, const fs::p
   if (agent.kind == "auto") {
     // A wrong path is not a wish for the demo agent: it must be seen, not papered over.
     agent.kind = claude || !agent.binary.empty() ? "claude" : "demo";
-    what.sources["agent.kind"] = claude ? "found " + claude->string() : "default: no `claude` in PATH";
+    what.sources["agent.kind"] =
+      claude ? "found " + claude->string() : "default: no `claude` in PATH";
   }
   // The demo agent is ours and stands beside us; agent.binary names the CLI it stands in for.
   if (agent.kind == "demo")
@@ -55,7 +60,8 @@ void resolve_agent(config& what, const environment_map& environment, const fs::p
 
 } // namespace
 
-expected<void> resolve(config& what, const environment_map& environment, const fs::path& executable) {
+expected<void> resolve(config& what, const environment_map& environment,
+                       const fs::path& executable) {
   resolve_places(what, executable);
   resolve_agent(what, environment, executable);
   auto& s = what.values;
@@ -65,7 +71,9 @@ expected<void> resolve(config& what, const environment_map& environment, const f
   if (!s.http.token.empty())
     s.agent.server_secrets.push_back(s.http.token);
   if (s.http.token.find_first_of(" \t\r\n") != std::string::npos)
-    return fail(errc::invalid_argument, "http.token (INTERNAL_API_TOKEN) holds blanks or line breaks, which no client can send");
+    return fail(
+      errc::invalid_argument,
+      "http.token (INTERNAL_API_TOKEN) holds blanks or line breaks, which no client can send");
   return {};
 }
 
@@ -78,7 +86,8 @@ std::optional<fs::path> find_executable(std::string_view name, std::string_view 
     return runnable(name) ? std::optional{fs::path{name}} : std::nullopt;
   std::istringstream parts{std::string{path}};
   for (std::string directory; std::getline(parts, directory, ':');)
-    if (const auto candidate = fs::path{directory.empty() ? "." : directory} / name; runnable(candidate))
+    if (const auto candidate = fs::path{directory.empty() ? "." : directory} / name;
+        runnable(candidate))
       return candidate;
   return std::nullopt;
 }

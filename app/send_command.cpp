@@ -36,24 +36,30 @@ expected<submitted> submit(api_client& client, const send_options& what, const s
 }
 
 /// Follows the turn to its end; the outcome, or why it is not known.
-expected<std::string> follow_turn(api_client& client, const send_options& what, const submitted& turn, terminal& to) {
+expected<std::string> follow_turn(api_client& client, const send_options& what,
+                                  const submitted& turn, terminal& to) {
   turn_view view{to};
   std::string outcome;
-  const auto path = fmt::format("/api/v1/workspaces/{}/events?after={}", percent_encoded(what.workspace), turn.offset - 1);
-  const auto done = client.follow(path, [&](const sse_event& e) {
-    const auto envelope = parse_json(e.data);
-    if (e.type == "gap")
-      to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data) << '\n';
-    if (!envelope || string_or(*envelope, "turn") != turn.turn)
-      return true;
-    if (what.as_json)
-      to.out << e.data << std::endl;
-    else
-      view.show(*envelope);
-    if (e.type == "turn.completed")
-      outcome = string_or(object_at(*envelope, "data"), "outcome");
-    return outcome.empty();
-  }, what.patience);
+  const auto path = fmt::format("/api/v1/workspaces/{}/events?after={}",
+                                percent_encoded(what.workspace), turn.offset - 1);
+  const auto done = client.follow(
+    path,
+    [&](const sse_event& e) {
+      const auto envelope = parse_json(e.data);
+      if (e.type == "gap")
+        to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data)
+               << '\n';
+      if (!envelope || string_or(*envelope, "turn") != turn.turn)
+        return true;
+      if (what.as_json)
+        to.out << e.data << std::endl;
+      else
+        view.show(*envelope);
+      if (e.type == "turn.completed")
+        outcome = string_or(object_at(*envelope, "data"), "outcome");
+      return outcome.empty();
+    },
+    what.patience);
   if (!done)
     return tl::unexpected(done.error());
   if (outcome.empty())
@@ -65,7 +71,8 @@ expected<std::string> follow_turn(api_client& client, const send_options& what, 
 
 int run_send(const api_address& server, const send_options& what, terminal& to) {
   catch_interrupts();
-  const auto text = what.text == "-" ? std::string{std::istreambuf_iterator<char>{std::cin}, {}} : what.text;
+  const auto text =
+    what.text == "-" ? std::string{std::istreambuf_iterator<char>{std::cin}, {}} : what.text;
   api_client client{server};
   const auto turn = submit(client, what, text);
   if (!turn)
@@ -78,7 +85,8 @@ int run_send(const api_address& server, const send_options& what, terminal& to) 
   if (outcome)
     return *outcome == "succeeded" ? exit_ok : exit_failed;
   const int code = report_failure(outcome.error(), server, to);
-  to.err << fmt::format("See the rest with: tidemark tail {} --after {} --follow\n", what.workspace, turn->offset - 1);
+  to.err << fmt::format("See the rest with: tidemark tail {} --after {} --follow\n", what.workspace,
+                        turn->offset - 1);
   return code;
 }
 

@@ -17,6 +17,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <atomic>
 #include <ostream>
 #include <thread>
@@ -46,10 +47,14 @@ expected<void> check_address(const http_options& http) {
   if (!http.token.empty() || is_loopback(http.host))
     return {};
   if (!http.insecure_no_auth)
-    return fail(errc::invalid_argument,
-                fmt::format("{} can be reached by others and no token is set: set INTERNAL_API_TOKEN, or listen on "
-                            "127.0.0.1 (--host)", http.host));
-  logging::warning("server", "serving {} WITHOUT A TOKEN: anyone who reaches it can run commands here", http.host);
+    return fail(
+      errc::invalid_argument,
+      fmt::format(
+        "{} can be reached by others and no token is set: set INTERNAL_API_TOKEN, or listen on "
+        "127.0.0.1 (--host)",
+        http.host));
+  logging::warning(
+    "server", "serving {} WITHOUT A TOKEN: anyone who reaches it can run commands here", http.host);
   return {};
 }
 
@@ -57,18 +62,23 @@ void check_limits(const settings& what) {
   const auto have = raise_open_files();
   const auto need = needed_open_files(what.http.max_connections, what.agent.max_live);
   if (have < need)
-    logging::warning("server", "the limit of open files is {}, full load needs {}: raise it (ulimit -n, LimitNOFILE=) "
-                     "or lower http.max_connections", have, need);
+    logging::warning(
+      "server",
+      "the limit of open files is {}, full load needs {}: raise it (ulimit -n, LimitNOFILE=) "
+      "or lower http.max_connections",
+      have, need);
 }
 
 void clear_leftovers(const settings& what) {
   const auto killed = kill_marked(what.agent.instance);
   if (!killed.empty())
-    logging::warning("server", "killed {} processes that agents of an earlier run had left", killed.size());
+    logging::warning("server", "killed {} processes that agents of an earlier run had left",
+                     killed.size());
 }
 
 /// Ends with the reason of the first of the watched actors that goes down before shutdown.
-caf::behavior watch(caf::event_based_actor* self, log_writer_actor writer, directory_actor directory) {
+caf::behavior watch(caf::event_based_actor* self, log_writer_actor writer,
+                    directory_actor directory) {
   self->monitor(writer);
   self->monitor(directory);
   self->set_down_handler([self, writer_address = writer.address()](const caf::down_msg& down) {
@@ -79,11 +89,13 @@ caf::behavior watch(caf::event_based_actor* self, log_writer_actor writer, direc
 }
 
 template <class Handle>
-void stop_actor(caf::scoped_actor& self, const Handle& who, std::string_view name, std::chrono::milliseconds limit) {
+void stop_actor(caf::scoped_actor& self, const Handle& who, std::string_view name,
+                std::chrono::milliseconds limit) {
   self->request(who, limit, stop_atom::value)
     .receive([](bool) {},
              [&](const caf::error& why) {
-               logging::warning("server", "{} did not end in order: {}", name, self->system().render(why));
+               logging::warning("server", "{} did not end in order: {}", name,
+                                self->system().render(why));
              });
 }
 
@@ -91,9 +103,14 @@ void stop_actor(caf::scoped_actor& self, const Handle& who, std::string_view nam
 class server {
 public:
   server(const settings& what, event_log& log, instruments& metrics)
-    : what_(what), log_(log), metrics_(metrics),
-      events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}), blocking_(what.blocking_threads),
-      actors_config_(what), actors_(actors_config_), agents_(actors_, what.agent, metrics) {
+    : what_(what),
+      log_(log),
+      metrics_(metrics),
+      events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}),
+      blocking_(what.blocking_threads),
+      actors_config_(what),
+      actors_(actors_config_),
+      agents_(actors_, what.agent, metrics) {
     metrics_.observe_log([&log, directory = what.log.directory] {
       const auto figures = log.figures();
       std::error_code ignored;
@@ -106,8 +123,9 @@ public:
 
   /// Serves from here on. Returns the port.
   expected<std::uint16_t> start() {
-    services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_, blocking_,
-                                      what_.agent.workspace_root, TIDEMARK_VERSION, what_.agent.rights, stopping_});
+    services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_,
+                                      blocking_, what_.agent.workspace_root, TIDEMARK_VERSION,
+                                      what_.agent.rights, stopping_});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -148,7 +166,11 @@ private:
     writer_deps.max_batch_events = what_.batch_events;
     writer_deps.max_batch_bytes = what_.batch_bytes;
     writer_ = spawn_log_writer(actors_, writer_deps);
-    directory_deps deps{log_, writer_, metrics_, what_.rules, what_.agent.workspace_root,
+    directory_deps deps{log_,
+                        writer_,
+                        metrics_,
+                        what_.rules,
+                        what_.agent.workspace_root,
                         [this](const std::string& workspace, workspace_actor owner) {
                           return agents_.spawn_session(workspace, std::move(owner));
                         }};
@@ -207,7 +229,8 @@ int serve(const settings& what, server& running, std::ostream& out) {
     logging::info("server", "stopping on signal {}", why.signal);
   else
     logging::error("server", "stopping: {}", why.fault);
-  const shutdown_watchdog watchdog{what.shutdown_limit, exit_failed, [&] { kill_marked(what.agent.instance); }};
+  const shutdown_watchdog watchdog{what.shutdown_limit, exit_failed,
+                                   [&] { kill_marked(what.agent.instance); }};
   running.stop();
   return why.fault.empty() ? exit_ok : exit_cannot_start;
 }
@@ -215,7 +238,11 @@ int serve(const settings& what, server& running, std::ostream& out) {
 } // namespace
 
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+  in_addr v4{};
+  // Not by its beginning alone: 127.example.org is somebody's name.
+  const bool is_v4 = ::inet_pton(AF_INET, std::string{host}.c_str(), &v4) == 1;
+  return host == "localhost" || host == "::1" || host == "[::1]"
+         || (is_v4 && host.starts_with("127."));
 }
 
 std::string server_url(std::string_view host, std::uint16_t port) {
@@ -240,8 +267,8 @@ int run_server(const settings& given, std::ostream& out) {
     return cannot_start(instance.error());
   what.agent.instance = *instance;
   clear_leftovers(what);
-  logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION, what.agent.kind,
-                what.agent.binary, what.data_directory);
+  logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION,
+                what.agent.kind, what.agent.binary, what.data_directory);
   int code = exit_ok;
   {
     server running{what, **log, metrics};

@@ -64,7 +64,8 @@ setting duration(std::string key, std::string meaning, Get get) {
       return tl::unexpected(given.error());
     const auto rounded = std::chrono::duration_cast<member_type>(*given);
     if (rounded.count() == 0)
-      return fail(errc::invalid_argument, fmt::format("must be at least {}", show_duration(member_type{1})));
+      return fail(errc::invalid_argument,
+                  fmt::format("must be at least {}", show_duration(member_type{1})));
     member = rounded;
     return {};
   };
@@ -131,114 +132,171 @@ setting secret(setting s) {
 }
 
 // Reaches one member of `settings`, constant or not.
-#define MEMBER(path) [](auto& s) -> auto& { return s.path; }
+#define MEMBER(path)                                                                               \
+  [](auto& s) -> auto& {                                                                           \
+    return s.path;                                                                                 \
+  }
 
 std::vector<setting> places() {
   return {
-    text("data.dir", "<path>", "Directory of the log; by default also of workspaces and agents.", MEMBER(data_directory)),
-    named(text("workspace.root", "<path>", "One directory a workspace below it; default `<data.dir>/workspaces`.",
-               MEMBER(agent.workspace_root)), {"WORKSPACE_ROOT"}),
+    text("data.dir", "<path>", "Directory of the log; by default also of workspaces and agents.",
+         MEMBER(data_directory)),
+    named(text("workspace.root", "<path>",
+               "One directory a workspace below it; default `<data.dir>/workspaces`.",
+               MEMBER(agent.workspace_root)),
+          {"WORKSPACE_ROOT"}),
   };
 }
 
 std::vector<setting> http_settings() {
   return {
-    named(text("http.host", "<address>", "Address to listen on; any but loopback needs `http.token`.",
-               MEMBER(http.host)), {"HOST"}, {"--host"}),
-    named(number("http.port", "Port to listen on; 0 takes a free one, printed at start.", MEMBER(http.port), 0, 65535),
+    named(text("http.host", "<address>",
+               "Address to listen on; any but loopback needs `http.token`.", MEMBER(http.host)),
+          {"HOST"}, {"--host"}),
+    named(number("http.port", "Port to listen on; 0 takes a free one, printed at start.",
+                 MEMBER(http.port), 0, 65535),
           {"PORT"}, {"--port"}),
-    secret(named(text("http.token", "<text>", "Bearer token that clients must send; without it only loopback is served.",
-                      MEMBER(http.token)), {"INTERNAL_API_TOKEN"})),
-    named(toggle("http.insecure_no_auth", "Serve other addresses without a token: anyone who reaches the port runs code.",
-                 MEMBER(http.insecure_no_auth)), {}, {"--insecure-no-auth"}),
+    secret(named(text("http.token", "<text>",
+                      "Bearer token that clients must send; without it only loopback is served.",
+                      MEMBER(http.token)),
+                 {"INTERNAL_API_TOKEN"})),
+    named(toggle("http.insecure_no_auth",
+                 "Serve other addresses without a token: anyone who reaches the port runs code.",
+                 MEMBER(http.insecure_no_auth)),
+          {}, {"--insecure-no-auth"}),
     number("http.threads", "I/O threads of the HTTP server.", MEMBER(http.threads), 1, 64),
     bytes("http.max_body", "Largest request body.", MEMBER(http.max_body_bytes)),
     bytes("http.max_header", "Largest request header.", MEMBER(http.max_header_bytes)),
     number("http.max_connections", "Connections at a time.", MEMBER(http.max_connections)),
     number("http.max_readers", "Event streams at a time.", MEMBER(http.max_readers)),
-    duration("http.request_timeout", "Time to send one whole request.", MEMBER(http.request_timeout)),
-    duration("http.idle_timeout", "Time between requests of one connection.", MEMBER(http.idle_timeout)),
-    duration("http.write_timeout", "A reader that takes no byte for this long is dropped.", MEMBER(http.write_timeout)),
-    duration("http.heartbeat", "Time between comment lines on a quiet stream.", MEMBER(http.heartbeat)),
-    duration("http.proof_of_life", "Time between empty chunks of a quiet v1 stream.", MEMBER(http.proof_of_life)),
-    duration("http.answer_deadline", "Time for a workspace to answer a command.", MEMBER(http.answer_deadline)),
+    duration("http.request_timeout", "Time to send one whole request.",
+             MEMBER(http.request_timeout)),
+    duration("http.idle_timeout", "Time between requests of one connection.",
+             MEMBER(http.idle_timeout)),
+    duration("http.write_timeout", "A reader that takes no byte for this long is dropped.",
+             MEMBER(http.write_timeout)),
+    duration("http.heartbeat", "Time between comment lines on a quiet stream.",
+             MEMBER(http.heartbeat)),
+    duration("http.proof_of_life", "Time between empty chunks of a quiet v1 stream.",
+             MEMBER(http.proof_of_life)),
+    duration("http.answer_deadline", "Time for a workspace to answer a command.",
+             MEMBER(http.answer_deadline)),
     duration("http.max_wait", "Longest long poll.", MEMBER(http.max_wait)),
   };
 }
 
 std::vector<setting> agent_settings() {
   const named_values<std::string> kinds{{"auto", "auto"}, {"claude", "claude"}, {"demo", "demo"}};
-  const named_values<policy> policies{{"relaxed", policy::relaxed}, {"agent", policy::agent}, {"strict", policy::strict}};
+  const named_values<policy> policies{
+    {"relaxed", policy::relaxed}, {"agent", policy::agent}, {"strict", policy::strict}};
   return {
-    named(choice("agent.kind", "Which agent runs; `auto`: `claude` if its CLI is found, else `demo`.", kinds,
-                 MEMBER(agent.kind)), {"TIDEMARK_AGENT"}, {"--agent"}),
-    named(text("agent.binary", "<path>", "The agent's executable; default: `claude` from PATH, or our demo agent.",
-               MEMBER(agent.binary)), {"TIDEMARK_CLAUDE_BIN"}),
-    named(choice("agent.policy", "What agents may do.", policies, MEMBER(agent.rights)), {"RUNTIME_POLICY"}, {"--policy"}),
-    named(toggle("agent.skip_permissions", "No permission prompts at all.", MEMBER(agent.skip_permissions)),
+    named(choice("agent.kind",
+                 "Which agent runs; `auto`: `claude` if its CLI is found, else `demo`.", kinds,
+                 MEMBER(agent.kind)),
+          {"TIDEMARK_AGENT"}, {"--agent"}),
+    named(text("agent.binary", "<path>",
+               "The agent's executable; default: `claude` from PATH, or our demo agent.",
+               MEMBER(agent.binary)),
+          {"TIDEMARK_CLAUDE_BIN"}),
+    named(choice("agent.policy", "What agents may do.", policies, MEMBER(agent.rights)),
+          {"RUNTIME_POLICY"}, {"--policy"}),
+    named(toggle("agent.skip_permissions", "No permission prompts at all.",
+                 MEMBER(agent.skip_permissions)),
           {"SKIP_PERMISSIONS"}),
-    named(text("agent.settings_path", "<path>",
-               "JSON file of model providers, read again before each turn; default `data/settings.json`.",
-               MEMBER(agent.settings_path)), {"SETTINGS_PATH"}),
-    list("agent.env", "Variables of the server's environment that agents may see.", MEMBER(agent.passed_names)),
-    text("agent.state_dir", "<path>", "Homes and configuration of agents; default `<data.dir>/agents`.",
+    named(
+      text(
+        "agent.settings_path", "<path>",
+        "JSON file of model providers, read again before each turn; default `data/settings.json`.",
+        MEMBER(agent.settings_path)),
+      {"SETTINGS_PATH"}),
+    list("agent.env", "Variables of the server's environment that agents may see.",
+         MEMBER(agent.passed_names)),
+    text("agent.state_dir", "<path>",
+         "Homes and configuration of agents; default `<data.dir>/agents`.",
          MEMBER(agent.state_directory)),
-    text("agent.guard", "<path>", "The process guard; default: `tidemark-guard` beside this executable.",
+    text("agent.guard", "<path>",
+         "The process guard; default: `tidemark-guard` beside this executable.",
          MEMBER(agent.guard)),
-    number("agent.max_live", "Agent processes at a time; the longest idle one gives way.", MEMBER(agent.max_live)),
-    duration("agent.idle_limit", "An idle agent process is stopped after this.", MEMBER(agent.idle_limit)),
-    duration("agent.silence_limit", "A turn without any output is ended after this.", MEMBER(agent.silence_limit)),
-    duration("agent.interrupt_grace", "In-band interrupt before escalation.", MEMBER(agent.interrupt_grace)),
+    number("agent.max_live", "Agent processes at a time; the longest idle one gives way.",
+           MEMBER(agent.max_live)),
+    duration("agent.idle_limit", "An idle agent process is stopped after this.",
+             MEMBER(agent.idle_limit)),
+    duration("agent.silence_limit", "A turn without any output is ended after this.",
+             MEMBER(agent.silence_limit)),
+    duration("agent.interrupt_grace", "In-band interrupt before escalation.",
+             MEMBER(agent.interrupt_grace)),
     duration("agent.kill_grace", "SIGTERM before SIGKILL.", MEMBER(agent.kill_grace)),
-    duration("agent.probe_limit", "Time for the agent to tell its version and tools.", MEMBER(agent.probe_limit)),
-    bytes("agent.max_line", "Longest line of an agent's output kept whole.", MEMBER(agent.max_line_bytes)),
-    bytes("agent.max_unsynced", "Output that waits for the log before reading pauses.", MEMBER(agent.max_unsynced_bytes)),
+    duration("agent.probe_limit", "Time for the agent to tell its version and tools.",
+             MEMBER(agent.probe_limit)),
+    bytes("agent.max_line", "Longest line of an agent's output kept whole.",
+          MEMBER(agent.max_line_bytes)),
+    bytes("agent.max_unsynced", "Output that waits for the log before reading pauses.",
+          MEMBER(agent.max_unsynced_bytes)),
   };
 }
 
 std::vector<setting> log_settings() {
   const named_values<durability> when{{"sync", durability::sync}, {"os", durability::os}};
   return {
-    named(choice("log.durability", "`sync`: an event is shown after it survives power loss; `os`: after it survives a kill.",
-                 when, MEMBER(log.when_done)), {"TIDEMARK_DURABILITY"}, {"--durability"}),
-    bytes("log.min_free", "Appends are refused while the disk has less than this left.", MEMBER(log.min_free_bytes)),
-    bytes("log.max_wal", "Write-ahead log size that forces a flush; bounds the time of a restart.", MEMBER(log.max_wal_bytes)),
-    bytes("log.blob_threshold", "Raw lines over this size go to files beside the database.", MEMBER(log.blob_threshold)),
-    toggle("log.accept_wal_loss", "Open although the write-ahead log is damaged before its tail.", MEMBER(log.accept_wal_loss)),
+    named(
+      choice(
+        "log.durability",
+        "`sync`: an event is shown after it survives power loss; `os`: after it survives a kill.",
+        when, MEMBER(log.when_done)),
+      {"TIDEMARK_DURABILITY"}, {"--durability"}),
+    bytes("log.min_free", "Appends are refused while the disk has less than this left.",
+          MEMBER(log.min_free_bytes)),
+    bytes("log.max_wal", "Write-ahead log size that forces a flush; bounds the time of a restart.",
+          MEMBER(log.max_wal_bytes)),
+    bytes("log.blob_threshold", "Raw lines over this size go to files beside the database.",
+          MEMBER(log.blob_threshold)),
+    toggle("log.accept_wal_loss", "Open although the write-ahead log is damaged before its tail.",
+           MEMBER(log.accept_wal_loss)),
     number("log.batch_events", "Most events in one commit.", MEMBER(batch_events)),
     bytes("log.batch_bytes", "Most bytes in one commit.", MEMBER(batch_bytes)),
     bytes("tail.max_bytes", "Memory for the newest events of all workspaces.", MEMBER(tail_bytes)),
-    bytes("tail.max_stream_bytes", "Memory for the newest events of one workspace.", MEMBER(tail_stream_bytes)),
+    bytes("tail.max_stream_bytes", "Memory for the newest events of one workspace.",
+          MEMBER(tail_stream_bytes)),
   };
 }
 
 std::vector<setting> workspace_settings() {
   return {
-    number("workspace.max_queued", "Turns that may wait in one workspace.", MEMBER(rules.max_queued)),
+    number("workspace.max_queued", "Turns that may wait in one workspace.",
+           MEMBER(rules.max_queued)),
     bytes("workspace.max_prompt", "Largest prompt.", MEMBER(rules.max_prompt_bytes)),
     number("workspace.max_idempotency_keys", "Idempotency keys remembered by one workspace.",
            MEMBER(rules.max_idempotency_keys)),
-    duration("workspace.pending_ttl", "How long an undelivered result is kept.", MEMBER(rules.pending_ttl)),
+    duration("workspace.pending_ttl", "How long an undelivered result is kept.",
+             MEMBER(rules.pending_ttl)),
     number("workspace.auth_failures", "Equal login failures in a row before the queue pauses.",
            MEMBER(rules.auth_failures_before_pause)),
-    duration("workspace.auth_pause", "How long such a queue waits before it tries again.", MEMBER(rules.auth_pause)),
+    duration("workspace.auth_pause", "How long such a queue waits before it tries again.",
+             MEMBER(rules.auth_pause)),
     number("workspace.snapshot_every", "Events between snapshots; bounds the time of a recovery.",
            MEMBER(rules.snapshot_every)),
-    duration("workspace.idle_after", "A quiet workspace leaves memory after this.", MEMBER(workspace_idle)),
-    number("workspace.max_restarts", "Restarts after faults in a row before a workspace stays down.",
+    duration("workspace.idle_after", "A quiet workspace leaves memory after this.",
+             MEMBER(workspace_idle)),
+    number("workspace.max_restarts",
+           "Restarts after faults in a row before a workspace stays down.",
            MEMBER(workspace_restarts)),
   };
 }
 
 std::vector<setting> server_settings() {
   using logging::level;
-  const named_values<level> levels{
-    {"debug", level::debug}, {"info", level::info}, {"warning", level::warning}, {"error", level::error}};
+  const named_values<level> levels{{"debug", level::debug},
+                                   {"info", level::info},
+                                   {"warning", level::warning},
+                                   {"error", level::error}};
   return {
     choice("server.log_level", "Lowest level written to stderr.", levels, MEMBER(log_level)),
-    duration("server.shutdown_limit", "Time from the first signal to the forced end.", MEMBER(shutdown_limit)),
-    number("server.threads", "Threads that run workspaces; 0: one a core.", MEMBER(worker_threads), 0, 256),
-    number("server.blocking_threads", "Threads for reads that go to the disk.", MEMBER(blocking_threads), 1, 256),
+    duration("server.shutdown_limit", "Time from the first signal to the forced end.",
+             MEMBER(shutdown_limit)),
+    number("server.threads", "Threads that run workspaces; 0: one a core.", MEMBER(worker_threads),
+           0, 256),
+    number("server.blocking_threads", "Threads for reads that go to the disk.",
+           MEMBER(blocking_threads), 1, 256),
   };
 }
 
@@ -246,13 +304,15 @@ std::vector<setting> server_settings() {
 
 std::vector<setting> build_table() {
   std::vector<setting> table;
-  for (auto part : {places(), http_settings(), agent_settings(), log_settings(), workspace_settings(), server_settings()})
+  for (auto part : {places(), http_settings(), agent_settings(), log_settings(),
+                    workspace_settings(), server_settings()})
     std::move(part.begin(), part.end(), std::back_inserter(table));
   return table;
 }
 
 std::string key_with(std::string key, char separator) {
-  std::replace_if(key.begin(), key.end(), [](char c) { return c == '.' || c == '_'; }, separator);
+  std::replace_if(
+    key.begin(), key.end(), [](char c) { return c == '.' || c == '_'; }, separator);
   return key;
 }
 
@@ -272,11 +332,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 } // namespace
 
-std::string setting::flag() const { return secret ? std::string{} : "--" + key_with(key, '-'); }
+std::string setting::flag() const {
+  return secret ? std::string{} : "--" + key_with(key, '-');
+}
 
 std::string setting::environment() const {
   auto name = "TIDEMARK_" + key_with(key, '_');
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
   return name;
 }
 
@@ -287,20 +350,23 @@ std::span<const setting> all_settings() {
 
 const setting* find_setting(std::string_view key) {
   const auto table = all_settings();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const setting& s) { return s.key == key; });
+  const auto found =
+    std::find_if(table.begin(), table.end(), [&](const setting& s) { return s.key == key; });
   return found == table.end() ? nullptr : &*found;
 }
 
 std::string closest_setting(std::string_view key) {
   const auto table = all_settings();
-  const auto best = std::min_element(table.begin(), table.end(), [&](const setting& a, const setting& b) {
-    return distance(a.key, key) < distance(b.key, key);
-  });
+  const auto best =
+    std::min_element(table.begin(), table.end(), [&](const setting& a, const setting& b) {
+      return distance(a.key, key) < distance(b.key, key);
+    });
   return distance(best->key, key) <= 4 ? best->key : std::string{};
 }
 
 std::string settings_as_markdown() {
-  std::string out = "| setting | environment | default | allowed | meaning |\n| --- | --- | --- | --- | --- |\n";
+  std::string out =
+    "| setting | environment | default | allowed | meaning |\n| --- | --- | --- | --- | --- |\n";
   const settings defaults;
   for (const auto& s : all_settings()) {
     auto names = s.other_environment;

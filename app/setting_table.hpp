@@ -14,12 +14,12 @@ namespace tidemark {
 /// One setting: the only place that knows its names, its form and its meaning. Flags, environment,
 /// tidemark.toml, `tidemark config`, its help and docs/operations.md all follow from the table.
 struct setting {
-  std::string key;                        ///< `http.port`, as in tidemark.toml
-  std::string allowed;                    ///< form or allowed values: `<number>`, `sync|os` …
-  std::string text;                       ///< one sentence for people
+  std::string key;     ///< `http.port`, as in tidemark.toml
+  std::string allowed; ///< form or allowed values: `<number>`, `sync|os` …
+  std::string text;    ///< one sentence for people
   std::vector<std::string> other_environment = {}; ///< fixed names beside `TIDEMARK_HTTP_PORT`
   std::vector<std::string> other_flags = {};       ///< `--port` beside `--http-port`
-  bool secret = false;                    ///< masked in output; has no flag: arguments are public
+  bool secret = false; ///< masked in output; has no flag: arguments are public
 
   /// Reads `value` into its member. Errors: `invalid_argument` with what is allowed.
   std::function<expected<void>(settings&, std::string_view value)> read = {};

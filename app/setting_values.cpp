@@ -18,10 +18,15 @@ struct unit {
   std::uint64_t factor;
 };
 
-constexpr std::array byte_units{unit{"GiB", 1ULL << 30}, unit{"MiB", 1ULL << 20}, unit{"KiB", 1ULL << 10},
-                                unit{"GB", 1'000'000'000}, unit{"MB", 1'000'000}, unit{"KB", 1'000},
+constexpr std::array byte_units{unit{"GiB", 1ULL << 30},
+                                unit{"MiB", 1ULL << 20},
+                                unit{"KiB", 1ULL << 10},
+                                unit{"GB", 1'000'000'000},
+                                unit{"MB", 1'000'000},
+                                unit{"KB", 1'000},
                                 unit{"B", 1}};
-constexpr std::array time_units{unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}, unit{"ms", 1}};
+constexpr std::array time_units{unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000},
+                                unit{"ms", 1}};
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -39,7 +44,8 @@ std::optional<std::uint64_t> with_unit(std::string_view text, const std::array<u
   auto name = text.substr(digits);
   while (name.starts_with(' '))
     name.remove_prefix(1);
-  const auto found = std::find_if(units.begin(), units.end(), [&](const unit& u) { return u.name == name; });
+  const auto found =
+    std::find_if(units.begin(), units.end(), [&](const unit& u) { return u.name == name; });
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!value || found == units.end() || *value > largest / found->factor)
     return std::nullopt;
@@ -47,7 +53,8 @@ std::optional<std::uint64_t> with_unit(std::string_view text, const std::array<u
 }
 
 template <std::size_t N>
-std::string in_largest_unit(std::uint64_t value, const std::array<unit, N>& units, std::size_t considered) {
+std::string in_largest_unit(std::uint64_t value, const std::array<unit, N>& units,
+                            std::size_t considered) {
   for (std::size_t i = 0; i < considered; ++i)
     if (value != 0 && value % units[i].factor == 0)
       return fmt::format("{}{}", value / units[i].factor, units[i].name);
@@ -56,10 +63,12 @@ std::string in_largest_unit(std::uint64_t value, const std::array<unit, N>& unit
 
 } // namespace
 
-expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest, std::uint64_t highest) {
+expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest,
+                                     std::uint64_t highest) {
   const auto value = whole_number(text);
   if (!value || *value < lowest || *value > highest)
-    return fail(errc::invalid_argument, fmt::format("must be a whole number from {} to {}", lowest, highest));
+    return fail(errc::invalid_argument,
+                fmt::format("must be a whole number from {} to {}", lowest, highest));
   return *value;
 }
 
@@ -68,15 +77,19 @@ expected<std::uint64_t> parse_bytes(std::string_view text) {
     return *plain;
   if (const auto value = with_unit(text, byte_units))
     return *value;
-  return fail(errc::invalid_argument, "must be a size like 64MiB, 512KiB, 1GiB, or a number of bytes");
+  return fail(errc::invalid_argument,
+              "must be a size like 64MiB, 512KiB, 1GiB, or a number of bytes");
 }
 
-std::string show_bytes(std::uint64_t bytes) { return in_largest_unit(bytes, byte_units, 3); }
+std::string show_bytes(std::uint64_t bytes) {
+  return in_largest_unit(bytes, byte_units, 3);
+}
 
 expected<std::chrono::milliseconds> parse_duration(std::string_view text) {
   if (const auto value = with_unit(text, time_units))
     return std::chrono::milliseconds{*value};
-  return fail(errc::invalid_argument, "must be a duration with its unit, like 250ms, 30s, 10m or 2h");
+  return fail(errc::invalid_argument,
+              "must be a duration with its unit, like 250ms, 30s, 10m or 2h");
 }
 
 std::string show_duration(std::chrono::milliseconds d) {
@@ -87,7 +100,8 @@ std::string show_duration(std::chrono::milliseconds d) {
 
 expected<bool> parse_toggle(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   for (const auto yes : {"true", "1", "yes", "on"})
     if (lower == yes)
       return true;
@@ -112,6 +126,8 @@ std::vector<std::string> parse_list(std::string_view text) {
   return items;
 }
 
-std::string show_list(const std::vector<std::string>& items) { return fmt::format("{}", fmt::join(items, ",")); }
+std::string show_list(const std::vector<std::string>& items) {
+  return fmt::format("{}", fmt::join(items, ","));
+}
 
 } // namespace tidemark

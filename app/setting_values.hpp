@@ -13,7 +13,8 @@
 namespace tidemark {
 
 /// A whole number in decimal within [lowest, highest].
-expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest, std::uint64_t highest);
+expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest,
+                                     std::uint64_t highest);
 
 /// `64MiB`, `512KiB`, `1GiB`, or a number of bytes. `KB`, `MB`, `GB` are powers of ten.
 expected<std::uint64_t> parse_bytes(std::string_view text);

@@ -31,8 +31,8 @@ struct settings {
 
   std::size_t batch_events = 1000;
   std::size_t batch_bytes = 1 << 20;
-  std::size_t tail_bytes = 64 << 20;         ///< hot events of all streams
-  std::size_t tail_stream_bytes = 4 << 20;   ///< hot events of one stream
+  std::size_t tail_bytes = 64 << 20;       ///< hot events of all streams
+  std::size_t tail_stream_bytes = 4 << 20; ///< hot events of one stream
   std::chrono::milliseconds workspace_idle{5 * 60'000};
   std::size_t workspace_restarts = 5;
 

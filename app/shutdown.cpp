@@ -73,24 +73,26 @@ struct shutdown_watchdog::state {
   std::thread runner;
 };
 
-shutdown_watchdog::shutdown_watchdog(std::chrono::milliseconds limit, int forced_code, std::function<void()> last_act)
+shutdown_watchdog::shutdown_watchdog(std::chrono::milliseconds limit, int forced_code,
+                                     std::function<void()> last_act)
   : state_(std::make_unique<state>()) {
-  state_->runner = std::thread{[over = &state_->over, limit, forced_code, last_act = std::move(last_act)] {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    const char* why = "shutdown took too long";
-    while (!*over && std::chrono::steady_clock::now() < deadline) {
-      const int number = next_signal(std::chrono::milliseconds{20});
-      if (number == SIGTERM || number == SIGINT) {
-        why = "asked a second time";
-        break;
+  state_->runner =
+    std::thread{[over = &state_->over, limit, forced_code, last_act = std::move(last_act)] {
+      const auto deadline = std::chrono::steady_clock::now() + limit;
+      const char* why = "shutdown took too long";
+      while (!*over && std::chrono::steady_clock::now() < deadline) {
+        const int number = next_signal(std::chrono::milliseconds{20});
+        if (number == SIGTERM || number == SIGINT) {
+          why = "asked a second time";
+          break;
+        }
       }
-    }
-    if (*over)
-      return;
-    logging::error("server", "{}: ending at once", why);
-    last_act();
-    ::_exit(forced_code);
-  }};
+      if (*over)
+        return;
+      logging::error("server", "{}: ending at once", why);
+      last_act();
+      ::_exit(forced_code);
+    }};
 }
 
 shutdown_watchdog::~shutdown_watchdog() {

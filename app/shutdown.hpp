@@ -14,7 +14,7 @@ void take_signals();
 
 /// Why the server stops.
 struct stop_reason {
-  int signal = 0;      ///< 0: `fail_server` was called
+  int signal = 0; ///< 0: `fail_server` was called
   std::string fault;
 };
 
@@ -29,7 +29,8 @@ void fail_server(std::string fault);
 /// `forced_code` after `last_act` has run (kill what agents left).
 class shutdown_watchdog {
 public:
-  shutdown_watchdog(std::chrono::milliseconds limit, int forced_code, std::function<void()> last_act);
+  shutdown_watchdog(std::chrono::milliseconds limit, int forced_code,
+                    std::function<void()> last_act);
   ~shutdown_watchdog();
   shutdown_watchdog(const shutdown_watchdog&) = delete;
   shutdown_watchdog& operator=(const shutdown_watchdog&) = delete;

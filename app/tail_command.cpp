@@ -28,27 +28,34 @@ std::string path_of(const tail_options& what) {
 
 expected<void> print_stored(api_client& client, const tail_options& what, terminal& to) {
   std::string rest;
-  return client.stream(path_of(what), {{"Accept", "application/x-ndjson"}}, [&](std::string_view piece) {
-    rest += piece;
-    std::size_t begin = 0;
-    for (auto end = rest.find('\n'); end != std::string::npos; begin = end + 1, end = rest.find('\n', begin))
-      if (end > begin && !print(std::string_view{rest}.substr(begin, end - begin), what.as_json, to))
-        return false;
-    rest.erase(0, begin);
-    return true;
-  });
+  return client.stream(
+    path_of(what), {{"Accept", "application/x-ndjson"}}, [&](std::string_view piece) {
+      rest += piece;
+      std::size_t begin = 0;
+      for (auto end = rest.find('\n'); end != std::string::npos;
+           begin = end + 1, end = rest.find('\n', begin))
+        if (end > begin
+            && !print(std::string_view{rest}.substr(begin, end - begin), what.as_json, to))
+          return false;
+      rest.erase(0, begin);
+      return true;
+    });
 }
 
 expected<void> follow_events(api_client& client, const tail_options& what, terminal& to) {
-  return client.follow(path_of(what), [&](const sse_event& e) {
-    if (e.type == "hello")
-      return true;
-    if (e.type == "gap") {
-      to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data) << '\n';
-      return true;
-    }
-    return print(e.data, what.as_json, to);
-  }, what.patience);
+  return client.follow(
+    path_of(what),
+    [&](const sse_event& e) {
+      if (e.type == "hello")
+        return true;
+      if (e.type == "gap") {
+        to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data)
+               << '\n';
+        return true;
+      }
+      return print(e.data, what.as_json, to);
+    },
+    what.patience);
 }
 
 } // namespace

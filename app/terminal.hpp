@@ -9,8 +9,8 @@ namespace tidemark {
 /// Where a command writes and how. Commands take this instead of the process's streams, so that
 /// tests run them.
 struct terminal {
-  std::ostream& out;   ///< results
-  std::ostream& err;   ///< progress, warnings, errors
+  std::ostream& out; ///< results
+  std::ostream& err; ///< progress, warnings, errors
   bool colours = false;
 };
 

@@ -15,12 +15,14 @@ expected<chain_report> verify_offline(const config& local, const std::string& wo
   const auto log = open_rocks_log(options);
   if (!log)
     return tl::unexpected(log.error());
-  return (*log)->find(workspace).and_then([&](const stream_info& stream) { return (*log)->verify(stream.id); });
+  return (*log)->find(workspace).and_then(
+    [&](const stream_info& stream) { return (*log)->verify(stream.id); });
 }
 
 expected<chain_report> verify_on_server(const api_address& server, const std::string& workspace) {
   api_client client{server};
-  const auto response = client.call("GET", fmt::format("/api/v1/workspaces/{}/verify", percent_encoded(workspace)));
+  const auto response =
+    client.call("GET", fmt::format("/api/v1/workspaces/{}/verify", percent_encoded(workspace)));
   if (!response)
     return tl::unexpected(response.error());
   const auto parsed = parse_json(response->body);
@@ -36,8 +38,10 @@ expected<chain_report> verify_on_server(const api_address& server, const std::st
 
 } // namespace
 
-int run_verify(const api_address& server, const config& local, const verify_options& what, terminal& to) {
-  const auto report = what.offline ? verify_offline(local, what.workspace) : verify_on_server(server, what.workspace);
+int run_verify(const api_address& server, const config& local, const verify_options& what,
+               terminal& to) {
+  const auto report =
+    what.offline ? verify_offline(local, what.workspace) : verify_on_server(server, what.workspace);
   if (!report) {
     const int code = report_failure(report.error(), server, to);
     if (!what.offline)
@@ -48,8 +52,8 @@ int run_verify(const api_address& server, const config& local, const verify_opti
     to.out << fmt::format("{}: {} events, unaltered\n", what.workspace, report->checked);
     return exit_ok;
   }
-  to.out << fmt::format("{}: event {} does not match its hash: {}\n", what.workspace, report->first_bad->value,
-                        neutralised(report->problem));
+  to.out << fmt::format("{}: event {} does not match its hash: {}\n", what.workspace,
+                        report->first_bad->value, neutralised(report->problem));
   return exit_failed;
 }
 

@@ -18,8 +18,10 @@ int run_workspaces(const api_address& server, bool as_json, terminal& to) {
   }
   const auto parsed = parse_json(response->body);
   for (const auto& one : array_at(parsed ? *parsed : json::object(), "workspaces"))
-    to.out << fmt::format("{:<32} {:<5} {} {}\n", neutralised(string_or(one, "id")), neutralised(string_or(one, "status")),
-                          neutralised(string_or(one, "updated_at")), neutralised(string_or(one, "session_id", "-")));
+    to.out << fmt::format("{:<32} {:<5} {} {}\n", neutralised(string_or(one, "id")),
+                          neutralised(string_or(one, "status")),
+                          neutralised(string_or(one, "updated_at")),
+                          neutralised(string_or(one, "session_id", "-")));
   return exit_ok;
 }
 

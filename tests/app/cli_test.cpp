@@ -48,7 +48,8 @@ SCENARIO("help teaches by examples and ends with code 0") {
   const auto help = run({"--help"});
   CHECK(help.code == exit_ok);
   CHECK_THAT(help.out, Catch::Contains("tidemark send docs") && Catch::Contains("Exit codes"));
-  CHECK_THAT(run({"serve", "--help"}).out, Catch::Contains("--port") && Catch::Contains("INTERNAL_API_TOKEN=$("));
+  CHECK_THAT(run({"serve", "--help"}).out,
+             Catch::Contains("--port") && Catch::Contains("INTERNAL_API_TOKEN=$("));
   CHECK_THAT(run({"version"}).out, Catch::StartsWith("tidemark "));
   CHECK(run({"--version"}).code == exit_ok);
 }
@@ -56,10 +57,12 @@ SCENARIO("help teaches by examples and ends with code 0") {
 SCENARIO("config shows each value with its source and no secret") {
   const auto shown = run({"config", "--port", "7"}, {{"INTERNAL_API_TOKEN", "super-secret-value"}});
   CHECK(shown.code == exit_ok);
-  CHECK_THAT(shown.out, Catch::Contains("flag --http-port") && Catch::Contains("environment INTERNAL_API_TOKEN"));
+  CHECK_THAT(shown.out, Catch::Contains("flag --http-port")
+                          && Catch::Contains("environment INTERNAL_API_TOKEN"));
   CHECK_THAT(shown.out, !Catch::Contains("super-secret"));
   AND_THEN("a toggle needs no value to be on") {
-    const auto toggled = run({"config", "--insecure-no-auth", "--agent-skip-permissions=false"}).out;
+    const auto toggled =
+      run({"config", "--insecure-no-auth", "--agent-skip-permissions=false"}).out;
     CHECK_THAT(toggled, Catch::Contains("flag --http-insecure-no-auth"));
     CHECK_THAT(toggled, Catch::Matches("(?:.|\n)*http.insecure_no_auth +true(?:.|\n)*"));
   }
@@ -79,8 +82,10 @@ SCENARIO("a server that is not there ends with code 3 and says what to do") {
 }
 
 SCENARIO("a server that others could reach does not start without a token") {
-  const auto directory = std::filesystem::temp_directory_path() / ("tidemark-cli-" + std::to_string(::getpid()));
-  const auto result = run({"serve", "--host", "0.0.0.0", "--port", "0", "--data-dir", directory.string()});
+  const auto directory =
+    std::filesystem::temp_directory_path() / ("tidemark-cli-" + std::to_string(::getpid()));
+  const auto result =
+    run({"serve", "--host", "0.0.0.0", "--port", "0", "--data-dir", directory.string()});
   CHECK(result.code == exit_cannot_start);
   CHECK(result.out.empty());
   std::filesystem::remove_all(directory);

@@ -28,11 +28,14 @@ std::string refused(const config_inputs& inputs) {
   return result.error().message;
 }
 
-config_inputs with_file(std::string text) { return {{}, {}, config_file{"tidemark.toml", std::move(text)}}; }
+config_inputs with_file(std::string text) {
+  return {{}, {}, config_file{"tidemark.toml", std::move(text)}};
+}
 
 } // namespace
 
-SCENARIO("flags win over the environment, the environment over the file, the file over the default") {
+SCENARIO(
+  "flags win over the environment, the environment over the file, the file over the default") {
   config_inputs inputs = with_file("[http]\nport = 1001\n");
   CHECK(loaded({}).values.http.port == 7021);
 
@@ -53,10 +56,17 @@ SCENARIO("flags win over the environment, the environment over the file, the fil
 
 SCENARIO("the environment names of the drop-in contract work as they are") {
   config_inputs inputs;
-  inputs.environment = {{"WORKSPACE_ROOT", "/w"},  {"SETTINGS_PATH", "/s.json"}, {"RUNTIME_POLICY", "strict"},
-                        {"SKIP_PERMISSIONS", "true"}, {"HOST", "0.0.0.0"},       {"PORT", "0"},
-                        {"INTERNAL_API_TOKEN", "t0ken-t0ken"}, {"TIDEMARK_DATA_DIR", "/d"},
-                        {"TIDEMARK_AGENT", "claude"}, {"TIDEMARK_CLAUDE_BIN", "/c"}, {"TIDEMARK_DURABILITY", "os"}};
+  inputs.environment = {{"WORKSPACE_ROOT", "/w"},
+                        {"SETTINGS_PATH", "/s.json"},
+                        {"RUNTIME_POLICY", "strict"},
+                        {"SKIP_PERMISSIONS", "true"},
+                        {"HOST", "0.0.0.0"},
+                        {"PORT", "0"},
+                        {"INTERNAL_API_TOKEN", "t0ken-t0ken"},
+                        {"TIDEMARK_DATA_DIR", "/d"},
+                        {"TIDEMARK_AGENT", "claude"},
+                        {"TIDEMARK_CLAUDE_BIN", "/c"},
+                        {"TIDEMARK_DURABILITY", "os"}};
   const auto s = loaded(inputs).values;
   CHECK(s.agent.workspace_root == "/w");
   CHECK(s.agent.settings_path == "/s.json");
@@ -81,16 +91,19 @@ SCENARIO("a wrong value names the key, where it was given and what is allowed") 
   config_inputs inputs;
   inputs.environment["RUNTIME_POLICY"] = "yolo";
   const auto policy_message = refused(inputs);
-  CHECK_THAT(policy_message, Catch::Contains("agent.policy = \"yolo\" (environment RUNTIME_POLICY)"));
+  CHECK_THAT(policy_message,
+             Catch::Contains("agent.policy = \"yolo\" (environment RUNTIME_POLICY)"));
   CHECK_THAT(policy_message, Catch::Contains("relaxed, agent, strict"));
 
   config_inputs flag;
   flag.flags["http.port"] = "65536";
-  CHECK_THAT(refused(flag), Catch::Contains("flag --http-port") && Catch::Contains("from 0 to 65535"));
+  CHECK_THAT(refused(flag),
+             Catch::Contains("flag --http-port") && Catch::Contains("from 0 to 65535"));
 
   CHECK_THAT(refused(with_file("[http]\n\nheartbeat = 15\n")),
-             Catch::Contains("tidemark.toml line 3") && Catch::Contains("15s") == false);
-  CHECK_THAT(refused(with_file("[http]\nport = 1.5\n")), Catch::Contains("http.port must be <number>"));
+             Catch::Contains("tidemark.toml line 3") && Catch::Contains("with its unit"));
+  CHECK_THAT(refused(with_file("[http]\nport = 1.5\n")),
+             Catch::Contains("http.port must be <number>"));
 }
 
 SCENARIO("an unknown key of the file is refused, with the key that was probably meant") {
@@ -141,7 +154,8 @@ SCENARIO("the token is never shown and has no flag") {
 
 SCENARIO("places follow the data directory unless they are set") {
   config_inputs inputs;
-  inputs.environment = {{"TIDEMARK_DATA_DIR", "/var/lib/tidemark"}, {"WORKSPACE_ROOT", "/srv/work"}};
+  inputs.environment = {{"TIDEMARK_DATA_DIR", "/var/lib/tidemark"},
+                        {"WORKSPACE_ROOT", "/srv/work"}};
   auto c = loaded(inputs);
   REQUIRE(resolve(c, {{"PATH", "/nonexistent"}}, "/opt/tidemark/bin/tidemark"));
   CHECK(c.values.log.directory == "/var/lib/tidemark");

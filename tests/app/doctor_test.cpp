@@ -64,7 +64,8 @@ SCENARIO("a key for the model is looked for where agents get it from") {
   CHECK(check_model_access(agent).found == finding::good);
 
   agent.passed_names.clear();
-  std::ofstream{agent.settings_path} << R"({"active_provider":"p","providers":{"p":{"auth_token":"t"}}})";
+  std::ofstream{agent.settings_path}
+    << R"({"active_provider":"p","providers":{"p":{"auth_token":"t"}}})";
   CHECK(check_model_access(agent).found == finding::good);
   std::ofstream{agent.settings_path} << "{broken";
   CHECK(check_model_access(agent).found == finding::bad);

@@ -7,12 +7,13 @@ using namespace tidemark;
 namespace {
 
 // Every kind of line end, a comment, a heartbeat, several data lines and a non-ASCII character.
-const std::string stream = "\xEF\xBB\xBF"
-                           "retry: 1500\nid: 3-1\nevent: hello\ndata: {\"a\":1}\n\n"
-                           ":hb\n"
-                           "id: 3-2\r\nevent: turn.queued\r\ndata: one\r\ndata:two \xE6\xBD\xAE\r\n\r\n"
-                           "data: bare\r\r"
-                           "id: 3-9\nevent: lost\ndata: incompl";
+const std::string stream =
+  "\xEF\xBB\xBF"
+  "retry: 1500\nid: 3-1\nevent: hello\ndata: {\"a\":1}\n\n"
+  ":hb\n"
+  "id: 3-2\r\nevent: turn.queued\r\ndata: one\r\ndata:two \xE6\xBD\xAE\r\n\r\n"
+  "data: bare\r\r"
+  "id: 3-9\nevent: lost\ndata: incompl";
 
 std::vector<std::string> as_text(const std::vector<sse_event>& events) {
   std::vector<std::string> out;
@@ -21,7 +22,8 @@ std::vector<std::string> as_text(const std::vector<sse_event>& events) {
   return out;
 }
 
-const std::vector<std::string> what_it_says{"3-1|hello|{\"a\":1}", "3-2|turn.queued|one\ntwo \xE6\xBD\xAE", "3-2|message|bare"};
+const std::vector<std::string> what_it_says{
+  "3-1|hello|{\"a\":1}", "3-2|turn.queued|one\ntwo \xE6\xBD\xAE", "3-2|message|bare"};
 
 } // namespace
 

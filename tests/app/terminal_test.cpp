@@ -9,9 +9,14 @@ using namespace tidemark;
 SCENARIO("an agent's output cannot drive the terminal it is shown on") {
   CHECK(neutralised("\x1b]0;title\x07 plain\ttext\n") == "\\x1b]0;title\\x07 plain\ttext\n");
   CHECK(neutralised("a\rb\x7f") == "a\\x0db\\x7f");
-  CHECK(neutralised("\xC2\x9B" "31m") == "\\x9b31m");
-  CHECK(neutralised("\xE2\x80\xAE" "txt") == "\xEF\xBF\xBDtxt");
-  CHECK(neutralised("\xE6\xBD\xAE \xF0\x9F\x8C\x8A \xC3\xA9") == "\xE6\xBD\xAE \xF0\x9F\x8C\x8A \xC3\xA9");
+  CHECK(neutralised("\xC2\x9B"
+                    "31m")
+        == "\\x9b31m");
+  CHECK(neutralised("\xE2\x80\xAE"
+                    "txt")
+        == "\xEF\xBF\xBDtxt");
+  CHECK(neutralised("\xE6\xBD\xAE \xF0\x9F\x8C\x8A \xC3\xA9")
+        == "\xE6\xBD\xAE \xF0\x9F\x8C\x8A \xC3\xA9");
   CHECK(neutralised("\xFF") == "\xEF\xBF\xBD");
 }
 

@@ -1,0 +1,52 @@
+#include "app/event_view.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sstream>
+
+using namespace tidemark;
+
+namespace {
+
+json parsed(std::string_view text) {
+  auto value = parse_json(text);
+  REQUIRE(value);
+  return *value;
+}
+
+} // namespace
+
+SCENARIO("a turn's answer goes to stdout, everything about it to stderr") {
+  std::ostringstream out;
+  std::ostringstream err;
+  terminal to{out, err, false};
+  turn_view view{to};
+  for (
+    const auto* line :
+    {R"({"type":"turn.started","data":{"agent":{"name":"demo","version":"1"}}})",
+     R"({"type":"item.started","data":{"item":{"id":"r","kind":"reasoning","role":"assistant"}}})",
+     R"({"type":"item.delta","data":{"item":"r","text":"hidden"}})",
+     R"({"type":"item.started","data":{"item":{"id":"m","kind":"message","role":"assistant"}}})",
+     R"({"type":"item.delta","data":{"item":"m","text":"Hel"}})",
+     R"({"type":"item.delta","data":{"item":"m","text":"lo\u001b[2J"}})",
+     R"({"type":"item.completed","data":{"item":{"id":"m","kind":"message","role":"assistant","text":"Hello"}}})",
+     R"({"type":"item.completed","data":{"item":{"id":"t","kind":"tool_call","name":"Bash","input":{"command":"ls"},"status":"completed"}}})",
+     R"({"type":"item.completed","data":{"item":{"id":"n","kind":"message","role":"assistant","text":"whole"}}})",
+     R"({"type":"turn.completed","data":{"outcome":"failed","error":{"code":"RATE_LIMITED","message":"later"}}})"})
+    view.show(parsed(line));
+  CHECK(out.str() == "Hello\\x1b[2J\nwhole\n");
+  CHECK_THAT(err.str(),
+             Catch::Contains("Bash ls") && Catch::Contains("failed: RATE_LIMITED: later"));
+}
+
+SCENARIO("an event is one line, whatever its text holds") {
+  std::ostringstream out;
+  const terminal to{out, out, false};
+  const auto line =
+    event_line(to, parsed(R"({"offset":7,"time":"2026-11-29T17:05:09.042Z","type":"turn.queued",)"
+                          R"("data":{"prompt_preview":"a\nb\u001b]0;x\u0007"}})"));
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK_THAT(line,
+             Catch::Contains("17:05:09.042 turn.queued") && Catch::EndsWith("a b\\x1b]0;x\\x07"));
+  CHECK_FALSE(event_line(to, parsed("{}")).empty());
+}
