@@ -13,9 +13,12 @@
 
 namespace v1_test {
 
-v1_call::v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body)
+v1_call::v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body,
+                 int receive_buffer)
   : deadline_(std::chrono::steady_clock::now() + std::chrono::seconds{20}) {
   socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (receive_buffer > 0)
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);

@@ -15,7 +15,9 @@ using namespace tidemark;
 /// One call on a connection of its own, as the existing client makes it. Reads with a deadline.
 class v1_call {
 public:
-  v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body = {});
+  /// `receive_buffer` in bytes, if not 0, bounds what the client's machine takes unread.
+  v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body = {},
+          int receive_buffer = 0);
   ~v1_call();
   v1_call(const v1_call&) = delete;
   v1_call& operator=(const v1_call&) = delete;

@@ -154,11 +154,11 @@ SCENARIO("reading pending results consumes them once they have arrived") {
 
 SCENARIO("a reader that is gone before it took the answer is offered the same results again") {
   v1_stage stage;
-  // More than all the buffers between the two hold, so that a reader who takes nothing cannot have it.
-  add_pending(stage, std::string(24 << 20, 'x'));
+  // More than the readers' machine takes for them, so that one who takes nothing cannot have it.
+  add_pending(stage, std::string(1 << 20, 'x'));
   const auto before = stage.workspaces.pending("w");
   for (const auto by_reset : {true, false}) {
-    v1_call reader{stage.port, "GET", "/api/v1/workspaces/w/pending-results"};
+    v1_call reader{stage.port, "GET", "/api/v1/workspaces/w/pending-results", {}, 4096};
     REQUIRE(reader.read_until("\r\n\r\n"));
     reader.leave(by_reset);
   }
