@@ -15,10 +15,6 @@ using namespace std::chrono_literals;
 /// How long a stopping workspace waits for its clients to say that they have their results.
 constexpr auto client_grace = 1s;
 
-reply_ptr reply_of(expected<answer> what) {
-  return std::make_shared<const expected<answer>>(std::move(what));
-}
-
 std::string text_of(const std::exception_ptr& what) {
   try {
     std::rethrow_exception(what);

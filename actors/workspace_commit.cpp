@@ -5,13 +5,6 @@
 #include <algorithm>
 
 namespace tidemark {
-namespace {
-
-reply_ptr reply_of(expected<answer> what) {
-  return std::make_shared<const expected<answer>>(std::move(what));
-}
-
-} // namespace
 
 void workspace_shell::take(decided out, std::optional<reply_promise> asker, std::optional<bool_promise> credit) {
   transaction t;

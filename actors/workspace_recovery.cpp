@@ -55,7 +55,7 @@ void workspace_shell::recovery_failed(const error& why) {
   ++failures;
   refusal = why;
   for (auto& [what, promise] : std::exchange(waiting, {}))
-    promise.deliver(std::make_shared<const expected<answer>>(tl::unexpected(why)));
+    promise.deliver(reply_of(tl::unexpected(why)));
   retry_later();
 }
 

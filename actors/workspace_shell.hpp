@@ -17,6 +17,10 @@ namespace tidemark {
 using reply_promise = caf::typed_response_promise<reply_ptr>;
 using bool_promise = caf::typed_response_promise<bool>;
 
+inline reply_ptr reply_of(expected<answer> what) {
+  return std::make_shared<const expected<answer>>(std::move(what));
+}
+
 /// Counts what one workspace adds to the figures, and takes it back when the workspace goes.
 class workspace_metrics {
 public:
