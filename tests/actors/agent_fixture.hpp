@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/agent_runner.hpp"
+#include "base/logging.hpp"
 #include "tests/process/running_child.hpp"
 
 #include <filesystem>
@@ -103,6 +104,7 @@ struct runner_fixture {
   std::unique_ptr<agent_runner> runner;
 
   runner_fixture() : runtime(make_runtime()) {
+    logging::set_level(logging::level::error);
     std::filesystem::create_directories(directory / "work/w1");
     add_runner("w1");
   }
