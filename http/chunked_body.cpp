@@ -36,6 +36,7 @@ chunked_body::~chunked_body() {
 
 void chunked_body::start(bool ok) {
   broken_ = !ok;
+  watch_->left = how_.silent; // nobody reads the body of an answer to HEAD
   boost::asio::co_spawn(wire_->get_executor(), watch(wire_, watch_), boost::asio::detached);
 }
 
@@ -43,8 +44,9 @@ task<void> chunked_body::watch(std::shared_ptr<wire> from, std::shared_ptr<depar
   auto result = wire::outcome::done;
   while (result == wire::outcome::done)
     result = co_await from->read_some(std::nullopt);
-  if (result == wire::outcome::full)
-    co_return; // a client that sends this much is found out by writing to it
+  // A client that sends more than fits, or takes nothing, is found out by writing to it.
+  if (result != wire::outcome::closed)
+    co_return;
   told->left = true;
   told->wake->notify();
 }
@@ -67,6 +69,7 @@ task<bool> chunked_body::write(std::string_view bytes) {
     result = co_await wire_->write(bytes, how_.stall);
   }
   broken_ = result != wire::outcome::done;
+  watch_->left = watch_->left || result == wire::outcome::closed;
   co_return !broken_;
 }
 
