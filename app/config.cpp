@@ -5,7 +5,6 @@
 #include "base/json.hpp"
 
 #include <fmt/format.h>
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include <set>
@@ -71,14 +70,14 @@ expected<void> flatten(const config_file& file, const toml::table& from, const s
 }
 
 expected<toml_values> parse_file(const config_file& file) {
-  toml_values values;
-  const auto parsed = toml::parse(file.text, file.name);
-  if (!parsed) {
-    const auto& why = parsed.error();
+  try {
+    toml_values values;
+    const auto parsed = toml::parse(file.text, file.name);
+    return flatten(file, parsed, "", values).map([&] { return std::move(values); });
+  } catch (const toml::parse_error& why) { // the packaged library is built to throw
     return fail(errc::invalid_argument, fmt::format("{} line {}: {}", file.name,
                                                     why.source().begin.line, why.description()));
   }
-  return flatten(file, parsed.table(), "", values).map([&] { return std::move(values); });
 }
 
 /// The environment's value for a setting with the name it was given under; empty values are unset.
