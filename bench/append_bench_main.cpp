@@ -1,6 +1,6 @@
 // What a durable append costs: the log against the same bytes written and synced raw.
 //
-// usage: append_bench [--seconds S] [--bytes B] [--directory D]
+// usage: append_bench [--seconds S] [--bytes B] [--directory D] [--durability sync|os]
 //
 // Closed loop: each of N streams has one append under way, and those that wait are committed
 // together, which is what the log writer does under load. The raw limit writes the same bytes in
@@ -33,6 +33,7 @@ struct settings {
   double seconds = 3; ///< for each measured thing
   std::size_t bytes = 512;
   std::filesystem::path directory = std::filesystem::temp_directory_path();
+  durability when_done = durability::sync;
 };
 
 settings parse(int argc, char** argv) {
@@ -44,6 +45,8 @@ settings parse(int argc, char** argv) {
       given.bytes = std::strtoul(argv[i + 1], nullptr, 10);
     else if (!std::strcmp(argv[i], "--directory"))
       given.directory = argv[i + 1];
+    else if (!std::strcmp(argv[i], "--durability") && !std::strcmp(argv[i + 1], "os"))
+      given.when_done = durability::os;
   }
   return given;
 }
@@ -80,10 +83,12 @@ private:
 class appenders {
 public:
   appenders(event_log& log, std::size_t streams, std::size_t bytes) : log_(log) {
-    const auto data = fmt::format("{{\"text\":\"{}\"}}", std::string(bytes > 11 ? bytes - 11 : 0, 'x'));
+    const auto data =
+      fmt::format("{{\"text\":\"{}\"}}", std::string(bytes > 11 ? bytes - 11 : 0, 'x'));
     for (std::size_t i = 0; i < streams; ++i) {
       const auto info = log.acquire(fmt::format("bench-{}-{}", streams, i)).value();
-      requests_.push_back({info.id, info.incarnation, info.head, {{"item.delta", "", now_utc(), data}}, {}, false});
+      requests_.push_back(
+        {info.id, info.incarnation, info.head, {{"item.delta", "", now_utc(), data}}, {}, false});
     }
   }
   void commit() {
@@ -111,15 +116,18 @@ void measure(event_log& log, const settings& given, std::size_t streams) {
   }
   const auto rate = logged.per_second(streams);
   const auto raw_rate = limit.per_second(streams);
-  std::cout << fmt::format(
-    "{{\"bench\":\"append\",\"streams\":{},\"bytes\":{},\"events_per_second\":{:.0f},\"p50_us\":{:.0f},"
-    "\"p99_us\":{:.0f},\"raw_events_per_second\":{:.0f},\"raw_p50_us\":{:.0f},\"raw_p99_us\":{:.0f},"
-    "\"of_raw\":{:.3f}}}\n",
-    streams, given.bytes, rate, logged.percentile(0.5), logged.percentile(0.99), raw_rate, limit.percentile(0.5),
-    limit.percentile(0.99), rate / raw_rate);
-  std::cerr << fmt::format("{:>8} {:>12.0f} {:>9.0f} {:>9.0f} {:>12.0f} {:>9.0f} {:>9.0f} {:>7.0f} %\n", streams, rate,
-                           logged.percentile(0.5), logged.percentile(0.99), raw_rate, limit.percentile(0.5),
-                           limit.percentile(0.99), 100 * rate / raw_rate);
+  std::cout << fmt::format("{{\"bench\":\"append\",\"streams\":{},\"bytes\":{},\"events_per_"
+                           "second\":{:.0f},\"p50_us\":{:.0f},"
+                           "\"p99_us\":{:.0f},\"raw_events_per_second\":{:.0f},\"raw_p50_us\":{:."
+                           "0f},\"raw_p99_us\":{:.0f},"
+                           "\"of_raw\":{:.3f}}}\n",
+                           streams, given.bytes, rate, logged.percentile(0.5),
+                           logged.percentile(0.99), raw_rate, limit.percentile(0.5),
+                           limit.percentile(0.99), rate / raw_rate);
+  std::cerr << fmt::format(
+    "{:>8} {:>12.0f} {:>9.0f} {:>9.0f} {:>12.0f} {:>9.0f} {:>9.0f} {:>7.0f} %\n", streams, rate,
+    logged.percentile(0.5), logged.percentile(0.99), raw_rate, limit.percentile(0.5),
+    limit.percentile(0.99), 100 * rate / raw_rate);
 }
 
 } // namespace
@@ -136,13 +144,14 @@ int main(int argc, char** argv) {
   {
     rocks_log_options options;
     options.directory = given.directory / "log";
+    options.when_done = given.when_done;
     const auto log = open_rocks_log(options);
     if (!log) {
       std::cerr << log.error().describe() << '\n';
       return 1;
     }
-    std::cerr << fmt::format("{:>8} {:>12} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9}\n", "streams", "events/s", "p50 us",
-                             "p99 us", "raw/s", "p50 us", "p99 us", "of raw");
+    std::cerr << fmt::format("{:>8} {:>12} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9}\n", "streams",
+                             "events/s", "p50 us", "p99 us", "raw/s", "p50 us", "p99 us", "of raw");
     for (const std::size_t streams : {1, 16, 256})
       measure(**log, given, streams);
   }

@@ -12,8 +12,8 @@ namespace {
 std::uint64_t size_of_tree(const std::filesystem::path& directory) {
   std::uint64_t sum = 0;
   std::error_code code;
-  for (std::filesystem::recursive_directory_iterator entry{directory, code}, end; !code && entry != end;
-       entry.increment(code)) {
+  for (std::filesystem::recursive_directory_iterator entry{directory, code}, end;
+       !code && entry != end; entry.increment(code)) {
     std::error_code ignored;
     if (entry->is_regular_file(ignored))
       sum += entry->file_size(ignored);
@@ -24,7 +24,8 @@ std::uint64_t size_of_tree(const std::filesystem::path& directory) {
 } // namespace
 
 blob_store::blob_store(std::filesystem::path directory)
-  : directory_(std::move(directory)), bytes_(size_of_tree(directory_)) {}
+  : directory_(std::move(directory)),
+    bytes_(size_of_tree(directory_)) {}
 
 std::filesystem::path blob_store::path_of(const digest& hash) const {
   const auto name = to_hex(hash);

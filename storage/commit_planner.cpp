@@ -11,23 +11,29 @@ void commit_planner::know(const stream_info& stream, epoch newest) {
 std::optional<append_refusal> commit_planner::judge(const append_request& request) const {
   const auto found = known_.find(request.stream);
   if (found == known_.end())
-    return refuse(request, {errc::not_found, fmt::format("the log has no stream {}", request.stream.value)});
+    return refuse(request,
+                  {errc::not_found, fmt::format("the log has no stream {}", request.stream.value)});
   const auto& [info, newest] = found->second;
   if (request.incarnation != info.incarnation)
-    return refuse(request, {errc::fenced, fmt::format("\"{}\" is at epoch {}, the writer at {}", info.name,
-                                                      info.incarnation.value, request.incarnation.value)});
+    return refuse(request,
+                  {errc::fenced, fmt::format("\"{}\" is at epoch {}, the writer at {}", info.name,
+                                             info.incarnation.value, request.incarnation.value)});
   if (info.ended)
-    return refuse(request, {errc::fenced, fmt::format("epoch {} of \"{}\" has ended; acquire the next one",
-                                                      info.incarnation.value, info.name)});
+    return refuse(request,
+                  {errc::fenced, fmt::format("epoch {} of \"{}\" has ended; acquire the next one",
+                                             info.incarnation.value, info.name)});
   if (request.expected != info.head)
-    return refuse(request, {errc::wrong_offset, fmt::format("the head of \"{}\" is {}, the writer expected {}",
-                                                            info.name, info.head.value, request.expected.value)});
+    return refuse(request, {errc::wrong_offset,
+                            fmt::format("the head of \"{}\" is {}, the writer expected {}",
+                                        info.name, info.head.value, request.expected.value)});
   if (request.events.empty() && request.ends_stream)
     return refuse(request, {errc::invalid_argument, "a stream ends with an event"});
   for (const auto& e : request.events)
-    if (const auto size = e.data.size() + (e.raw ? e.raw->size() : 0); size > event_log::max_event_bytes)
-      return refuse(request, {errc::too_large, fmt::format("an event of {} bytes exceeds the limit of {}", size,
-                                                           event_log::max_event_bytes)});
+    if (const auto size = e.data.size() + (e.raw ? e.raw->size() : 0);
+        size > event_log::max_event_bytes)
+      return refuse(request,
+                    {errc::too_large, fmt::format("an event of {} bytes exceeds the limit of {}",
+                                                  size, event_log::max_event_bytes)});
   return std::nullopt;
 }
 
@@ -48,7 +54,8 @@ appended commit_planner::accept(const append_request& request) {
   for (const auto& e : request.events) {
     info.head = info.head.next();
     const auto payload = hasher_.payload(e.turn, e.data, e.raw ? *e.raw : std::string_view{});
-    info.head_hash = hasher_.link(info.head_hash, {info.name, info.incarnation, info.head, e.time, e.type, payload});
+    info.head_hash = hasher_.link(
+      info.head_hash, {info.name, info.incarnation, info.head, e.time, e.type, payload});
     result.hashes.push_back(info.head_hash);
   }
   info.ended = request.ends_stream;

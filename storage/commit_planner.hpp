@@ -25,7 +25,10 @@ struct commit_run {
 class commit_planner {
 public:
   /// `next` is the position of the first event; `hasher` outlives the planner.
-  commit_planner(position next, sha256_hasher& hasher) : first_(next), next_(next), hasher_(hasher) {}
+  commit_planner(position next, sha256_hasher& hasher)
+    : first_(next),
+      next_(next),
+      hasher_(hasher) {}
 
   /// Makes a stream known; `newest` is the newest epoch of its name.
   void know(const stream_info& stream, epoch newest);
@@ -40,7 +43,9 @@ public:
   appended accept(const append_request& request);
 
   /// The streams as they are after the accepted requests; only those that got events.
-  [[nodiscard]] const std::map<stream_id, stream_info>& touched() const noexcept { return touched_; }
+  [[nodiscard]] const std::map<stream_id, stream_info>& touched() const noexcept {
+    return touched_;
+  }
   [[nodiscard]] std::span<const commit_run> runs() const noexcept { return runs_; }
   [[nodiscard]] position first() const noexcept { return first_; }
   [[nodiscard]] position next() const noexcept { return next_; }

@@ -49,16 +49,19 @@ std::optional<format_fact> parse_format(std::string_view text) {
   return fact;
 }
 
-/// What may stand in a directory that no log was ever created in.
-bool is_harmless(const std::string& name) {
-  constexpr std::array<std::string_view, 5> harmless{lock_name, "tidemark.format.tmp", "instance", "instance.tmp",
-                                                     "lost+found"};
+/// What may stand in a directory that no log was ever created in: ours, what a server keeps beside
+/// its log, and what an operator puts there before the first start.
+bool is_harmless(std::string_view name) {
+  constexpr std::array<std::string_view, 8> harmless{
+    lock_name, "tidemark.format.tmp", "instance",      "instance.tmp",
+    "agents",  "workspaces",          "settings.json", "lost+found"};
   return std::find(harmless.begin(), harmless.end(), name) != harmless.end();
 }
 
 expected<std::optional<std::string>> first_foreign(const std::filesystem::path& directory) {
   std::error_code code;
-  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end; entry.increment(code))
+  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end;
+       entry.increment(code))
     if (auto name = entry->path().filename().string(); !is_harmless(name))
       return name;
   if (code)
@@ -69,17 +72,20 @@ expected<std::optional<std::string>> first_foreign(const std::filesystem::path& 
 bool has_wal(const std::filesystem::path& directory) {
   std::error_code code;
   const std::filesystem::directory_iterator entries{directory, code};
-  return std::any_of(begin(entries), end(entries), [](const auto& entry) { return entry.path().extension() == ".log"; });
+  return std::any_of(begin(entries), end(entries),
+                     [](const auto& entry) { return entry.path().extension() == ".log"; });
 }
 
 } // namespace
 
-expected<data_directory> data_directory::open(std::filesystem::path path, bool read_only, bool accept_wal_loss) {
+expected<data_directory> data_directory::open(std::filesystem::path path, bool read_only,
+                                              bool accept_wal_loss) {
   data_directory directory{std::move(path)};
   std::error_code code;
   if (read_only) {
     if (!std::filesystem::is_directory(directory.path_, code))
-      return fail(errc::not_found, fmt::format("there is no log directory {}", directory.path_.string()));
+      return fail(errc::not_found,
+                  fmt::format("there is no log directory {}", directory.path_.string()));
   } else {
     if (auto made = files::make_directory(directory.path_); !made)
       return tl::unexpected(made.error());
@@ -91,7 +97,8 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
   if (directory.is_new_) {
     if (read_only)
       return fail(errc::not_found, fmt::format("{} holds no log yet", directory.path_.string()));
-    if (auto begun = files::write_durably(directory.path_ / format_name, format_line(creating)); !begun)
+    if (auto begun = files::write_durably(directory.path_ / format_name, format_line(creating));
+        !begun)
       return tl::unexpected(begun.error());
   } else if (auto there = directory.require_files(accept_wal_loss); !there) {
     return tl::unexpected(there.error());
@@ -100,7 +107,9 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
 }
 
 data_directory::data_directory(data_directory&& other) noexcept
-  : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), is_new_(other.is_new_) {}
+  : path_(std::move(other.path_)),
+    lock_(std::exchange(other.lock_, -1)),
+    is_new_(other.is_new_) {}
 
 data_directory::~data_directory() {
   if (lock_ >= 0)
@@ -117,15 +126,17 @@ expected<void> data_directory::lock() {
   const auto file = path_ / lock_name;
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_ < 0)
-    return fail(errc::io, fmt::format("cannot open {}: {}", file.string(), std::generic_category().message(errno)));
+    return fail(errc::io, fmt::format("cannot open {}: {}", file.string(),
+                                      std::generic_category().message(errno)));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     std::array<char, 24> text{};
     const auto got = ::pread(lock_, text.data(), text.size(), 0);
     auto holder = std::string{text.data(), static_cast<std::size_t>(got > 0 ? got : 0)};
     holder.resize(std::min(holder.find_first_not_of("0123456789"), holder.size()));
-    return fail(errc::locked,
-                fmt::format("{} is in use by {}: stop it first, or give this server a directory of its own",
-                            path_.string(), holder.empty() ? "another process" : "process " + holder));
+    return fail(
+      errc::locked,
+      fmt::format("{} is in use by {}: stop it first, or give this server a directory of its own",
+                  path_.string(), holder.empty() ? "another process" : "process " + holder));
   }
   // A full disk must not keep a log from being opened: then its holder is just not named.
   const auto pid = fmt::format("{}\n", ::getpid());
@@ -143,10 +154,12 @@ expected<void> data_directory::inspect() {
     if (!foreign)
       return tl::unexpected(foreign.error());
     if (*foreign)
-      return fail(errc::corrupt,
-                  fmt::format("{} has content (\"{}\") but no {}: it is not a Tidemark log, or lost that file. "
-                              "Choose an empty directory, or restore this one from a backup",
-                              path_.string(), **foreign, format_name));
+      return fail(
+        errc::corrupt,
+        fmt::format(
+          "{} has content (\"{}\") but no {}: it is not a Tidemark log, or lost that file. "
+          "Choose an empty directory, or restore this one from a backup",
+          path_.string(), **foreign, format_name));
     is_new_ = true;
     return {};
   }
@@ -155,9 +168,11 @@ expected<void> data_directory::inspect() {
     return fail(errc::corrupt, fmt::format("{} is not readable: restore it from a backup",
                                            (path_ / format_name).string()));
   if (fact->version > format_version)
-    return fail(errc::newer_format,
-                fmt::format("{} has format {}, this build reads up to {}: start the newer Tidemark that wrote it",
-                            path_.string(), fact->version, format_version));
+    return fail(
+      errc::newer_format,
+      fmt::format(
+        "{} has format {}, this build reads up to {}: start the newer Tidemark that wrote it",
+        path_.string(), fact->version, format_version));
   is_new_ = !fact->complete;
   return {};
 }
@@ -165,15 +180,19 @@ expected<void> data_directory::inspect() {
 expected<void> data_directory::require_files(bool accept_wal_loss) const {
   std::error_code code;
   if (!std::filesystem::exists(path_ / "CURRENT", code))
-    return fail(errc::corrupt,
-                fmt::format("the log in {} has lost its file CURRENT. Restore the directory from a backup, or write "
-                            "the name of its newest MANIFEST file and a line feed into CURRENT",
-                            path_.string()));
+    return fail(
+      errc::corrupt,
+      fmt::format(
+        "the log in {} has lost its file CURRENT. Restore the directory from a backup, or write "
+        "the name of its newest MANIFEST file and a line feed into CURRENT",
+        path_.string()));
   if (!accept_wal_loss && !has_wal(path_))
-    return fail(errc::corrupt,
-                fmt::format("the log in {} has lost its write-ahead log (*.log). Restore it from a backup, or "
-                            "start with --accept-wal-loss to go on with what was flushed before",
-                            path_.string()));
+    return fail(
+      errc::corrupt,
+      fmt::format(
+        "the log in {} has lost its write-ahead log (*.log). Restore it from a backup, or "
+        "start with --accept-wal-loss to go on with what was flushed before",
+        path_.string()));
   return {};
 }
 

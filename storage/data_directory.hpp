@@ -10,8 +10,8 @@ namespace tidemark {
 ///
 /// Beside the database's own files it holds
 /// - `tidemark.lock`: locked while a server runs; says which process has it,
-/// - `tidemark.format`: the format's version, and whether the database was ever complete. Because of
-///   it a directory that lost files is never taken for a new one,
+/// - `tidemark.format`: the format's version, and whether the database was ever complete.
+///   With it a directory that lost files is never taken for a new one,
 /// - `blobs/` (storage/blob_store.hpp) and `instance` (storage/instance.hpp).
 class data_directory {
 public:
@@ -19,7 +19,8 @@ public:
 
   /// Creates the directory if it is missing and takes the lock; `read_only` does neither.
   /// Errors: `locked`, `newer_format`, `corrupt` (files missing or foreign), `io`, `full`.
-  static expected<data_directory> open(std::filesystem::path path, bool read_only, bool accept_wal_loss);
+  static expected<data_directory> open(std::filesystem::path path, bool read_only,
+                                       bool accept_wal_loss);
 
   data_directory(data_directory&& other) noexcept;
   data_directory& operator=(data_directory&&) = delete;

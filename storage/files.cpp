@@ -16,8 +16,8 @@ namespace {
 
 tl::unexpected<error> failed(std::string_view doing, const std::filesystem::path& path, int code) {
   const auto is_full = code == ENOSPC || code == EDQUOT;
-  return fail(is_full ? errc::full : errc::io,
-              fmt::format("cannot {} {}: {}", doing, path.string(), std::generic_category().message(code)));
+  return fail(is_full ? errc::full : errc::io, fmt::format("cannot {} {}: {}", doing, path.string(),
+                                                           std::generic_category().message(code)));
 }
 
 class descriptor {

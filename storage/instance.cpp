@@ -14,8 +14,8 @@ namespace {
 bool is_uuid(std::string_view text) {
   constexpr std::size_t length = 36;
   return text.size() == length && std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+           return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
 } // namespace
@@ -32,7 +32,8 @@ expected<std::string> load_or_create_instance(const std::filesystem::path& direc
     if (!text.empty() && text.back() == '\n')
       text.pop_back();
     if (!is_uuid(text))
-      return fail(errc::corrupt, fmt::format("{} does not hold a UUID; delete it to get a new one", file.string()));
+      return fail(errc::corrupt, fmt::format("{} does not hold a UUID; delete it to get a new one",
+                                             file.string()));
     return text;
   }
   auto fresh = new_uuid(now_utc());

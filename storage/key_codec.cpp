@@ -34,7 +34,8 @@ std::optional<position> parse_commit_key(std::string_view key) {
 }
 
 bool is_valid_name(std::string_view name) {
-  return !name.empty() && name.size() <= max_name_bytes && name.find('\0') == std::string_view::npos;
+  return !name.empty() && name.size() <= max_name_bytes
+         && name.find('\0') == std::string_view::npos;
 }
 
 std::string stream_key(std::string_view name, epoch incarnation) {

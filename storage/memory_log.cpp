@@ -29,8 +29,8 @@ constexpr std::string_view latched_reason = "the log in memory was told to fail;
 
 /// Visits a bounded stretch of `events`; `first` is the ordinal of the first one.
 template <class Ordinal>
-read_progress<Ordinal> visit_bounded(const std::vector<event_ptr>& events, Ordinal from, Ordinal last,
-                                     read_limits limits, const event_visitor& visit) {
+read_progress<Ordinal> visit_bounded(const std::vector<event_ptr>& events, Ordinal from,
+                                     Ordinal last, read_limits limits, const event_visitor& visit) {
   read_progress<Ordinal> done{from, 0, false};
   std::size_t bytes = 0;
   for (const auto& e : events) {
@@ -50,7 +50,8 @@ read_progress<Ordinal> visit_bounded(const std::vector<event_ptr>& events, Ordin
 }
 
 /// At most `limit` events from ordinal `from` (1 is the first) on.
-std::vector<event_ptr> slice(const std::vector<event_ptr>& events, std::uint64_t from, std::size_t limit) {
+std::vector<event_ptr> slice(const std::vector<event_ptr>& events, std::uint64_t from,
+                             std::size_t limit) {
   if (from > events.size())
     return {};
   const auto begin = events.begin() + static_cast<std::ptrdiff_t>(from - 1);
@@ -90,8 +91,8 @@ void memory_log::state::store(const append_request& request, const appended& pla
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const auto& e = request.events[i];
     event_ptr stored = std::make_shared<event>(
-      event{info.name, info.id, info.incarnation, place.first.plus(i), place.first_global.plus(i), e.time,
-            e.type, e.turn, e.data, e.raw, place.hashes[i]});
+      event{info.name, info.id, info.incarnation, place.first.plus(i), place.first_global.plus(i),
+            e.time, e.type, e.turn, e.data, e.raw, place.hashes[i]});
     events[info.id].push_back(stored);
     all.push_back(std::move(stored));
   }
@@ -111,12 +112,14 @@ std::vector<append_result> memory_log::commit(std::span<const append_request> re
     if (const auto* info = log.streams.find(request.stream))
       plan.know(*info, log.streams.newest(info->name)->incarnation);
 
-  const auto failure = log.latched ? std::optional{errc::io} : std::exchange(log.failure, std::nullopt);
+  const auto failure =
+    log.latched ? std::optional{errc::io} : std::exchange(log.failure, std::nullopt);
   log.latched = failure == errc::io;
   std::vector<append_result> answers;
   for (const auto& request : requests) {
     if (failure) {
-      answers.emplace_back(tl::unexpect, plan.refuse(request, {*failure, std::string{latched_reason}, true}));
+      answers.emplace_back(tl::unexpect,
+                           plan.refuse(request, {*failure, std::string{latched_reason}, true}));
     } else if (auto refusal = plan.judge(request)) {
       answers.emplace_back(tl::unexpect, std::move(*refusal));
     } else {

@@ -25,7 +25,8 @@ public:
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
                                              const event_visitor& visit) const override;
-  [[nodiscard]] expected<std::optional<std::string>> get(table in, std::string_view key) const override;
+  [[nodiscard]] expected<std::optional<std::string>> get(table in,
+                                                         std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,
                       const record_visitor& visit) const override;
   [[nodiscard]] expected<chain_report> verify(stream_id stream) const override;

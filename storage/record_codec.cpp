@@ -41,7 +41,8 @@ expected<bytes::reader> open_record(std::string_view record) {
   if (record.size() < header_bytes)
     return fail(errc::corrupt, "the record is cut");
   if (const auto stored = static_cast<std::uint8_t>(record[0]); stored != version)
-    return fail(errc::newer_format, fmt::format("the record has version {}, this build reads {}", stored, version));
+    return fail(errc::newer_format,
+                fmt::format("the record has version {}, this build reads {}", stored, version));
   std::uint32_t sum = 0;
   for (std::size_t i = 1; i < header_bytes; ++i)
     sum = sum << 8 | static_cast<std::uint8_t>(record[i]);
@@ -128,7 +129,8 @@ std::string encode(const stream_info& stream) {
   return record;
 }
 
-expected<stream_info> decode_stream(std::string_view name, epoch incarnation, std::string_view record) {
+expected<stream_info> decode_stream(std::string_view name, epoch incarnation,
+                                    std::string_view record) {
   auto opened = open_record(record);
   if (!opened)
     return tl::unexpected(opened.error());

@@ -32,7 +32,7 @@ struct event_record {
   std::string_view type;
   std::string_view turn;
   std::string_view data;
-  std::string_view raw;         ///< empty if there is none or if it is in `blob`
+  std::string_view raw; ///< empty if there is none or if it is in `blob`
   std::optional<blob_ref> blob;
 };
 
@@ -41,7 +41,8 @@ expected<event_record> decode_event(std::string_view record);
 
 /// A stream's state; its name and epoch are in the key.
 std::string encode(const stream_info& stream);
-expected<stream_info> decode_stream(std::string_view name, epoch incarnation, std::string_view record);
+expected<stream_info> decode_stream(std::string_view name, epoch incarnation,
+                                    std::string_view record);
 
 /// What one commit wrote, in order. Times of commits never go back.
 struct commit_record {

@@ -45,14 +45,16 @@ public:
       return;
     std::array<char, 1024> text{};
     std::vsnprintf(text.data(), text.size(), format, arguments);
-    const auto at = level == rocksdb::InfoLogLevel::WARN_LEVEL ? logging::level::debug : logging::level::warning;
+    const auto at =
+      level == rocksdb::InfoLogLevel::WARN_LEVEL ? logging::level::debug : logging::level::warning;
     logging::write(at, component, fmt::format("rocksdb: {}", text.data()));
   }
   void LogHeader(const char*, va_list) override {}
   rocksdb::Status Close() override { return rocksdb::Status::OK(); }
 };
 
-rocksdb::ColumnFamilyOptions options_of(family which, const std::shared_ptr<rocksdb::Cache>& cache) {
+rocksdb::ColumnFamilyOptions options_of(family which,
+                                        const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions options;
   options.write_buffer_size = write_buffer_bytes;
   options.compression = rocksdb::kLZ4Compression;
@@ -76,19 +78,23 @@ expected<int> open_files_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return 4096;
   if (limit.rlim_cur < least_descriptors)
-    return fail(errc::io, fmt::format("only {} open files are allowed; raise the limit (ulimit -n) to {} or more",
-                                      limit.rlim_cur, least_descriptors));
+    return fail(
+      errc::io,
+      fmt::format("only {} open files are allowed; raise the limit (ulimit -n) to {} or more",
+                  limit.rlim_cur, least_descriptors));
   return static_cast<int>(std::min<rlim_t>(limit.rlim_cur / 2, 4096));
 }
 
-rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in_time, int max_open_files) {
+rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in_time,
+                              int max_open_files) {
   rocksdb::DBOptions options;
   options.create_if_missing = how.create;
   options.create_missing_column_families = how.create;
   options.info_log = std::make_shared<forwarding_logger>();
   // Point in time would open, without a word, up to a damaged byte in the middle of synced data.
-  options.wal_recovery_mode = point_in_time ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
-                                            : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.wal_recovery_mode = point_in_time
+                                ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
+                                : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.max_total_wal_size = how.max_wal_bytes;
   options.max_open_files = max_open_files;
   options.max_background_jobs = 2;
@@ -109,10 +115,12 @@ expected<void> set_wal_aside(const std::filesystem::path& directory) {
     std::error_code code;
     std::filesystem::copy_file(wal, aside / wal.filename(), code);
     if (code)
-      return fail(errc::io, fmt::format("cannot copy {} to {}: {}", wal.string(), aside.string(), code.message()));
+      return fail(errc::io, fmt::format("cannot copy {} to {}: {}", wal.string(), aside.string(),
+                                        code.message()));
     bytes += std::filesystem::file_size(wal, code);
   }
-  logging::warning(component, "the write-ahead log is damaged; its files ({} bytes) were copied to {}", bytes,
+  logging::warning(component,
+                   "the write-ahead log is damaged; its files ({} bytes) were copied to {}", bytes,
                    aside.string());
   return {};
 }
@@ -187,7 +195,8 @@ expected<std::unique_ptr<rocks_database>> rocks_database::open(const settings& h
   if (status.IsCorruption() && how.accept_wal_loss && !how.read_only) {
     if (auto kept = set_wal_aside(how.directory); !kept)
       return tl::unexpected(kept.error());
-    logging::warning(component, "opening without the damaged part, as told by --accept-wal-loss: {}",
+    logging::warning(component,
+                     "opening without the damaged part, as told by --accept-wal-loss: {}",
                      status.ToString());
     status = database->open_with(how, true);
   }

@@ -49,7 +49,7 @@ public:
   [[nodiscard]] rocksdb::DB& db() const noexcept { return *db_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* handle(family which) const;
 
-  /// What RocksDB's own flushes and compactions failed with; empty if nothing keeps it from writing.
+  /// What flushes and compactions failed with; empty if nothing keeps RocksDB from writing.
   [[nodiscard]] std::string background_problem() const;
 
 private:

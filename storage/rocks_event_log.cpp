@@ -27,7 +27,8 @@ rocksdb::ReadOptions whole_family() {
 }
 
 std::unique_ptr<rocksdb::Iterator> iterate(const rocks_database& database, family which) {
-  return std::unique_ptr<rocksdb::Iterator>{database.db().NewIterator(whole_family(), database.handle(which))};
+  return std::unique_ptr<rocksdb::Iterator>{
+    database.db().NewIterator(whole_family(), database.handle(which))};
 }
 
 } // namespace
@@ -52,15 +53,19 @@ expected<rocks_event_log::lease> rocks_event_log::borrow() const {
 }
 
 rocks_event_log::rocks_event_log(rocks_log_options options, data_directory directory)
-  : options_(std::move(options)), directory_(std::move(directory)), blobs_(directory_.path() / "blobs") {}
+  : options_(std::move(options)),
+    directory_(std::move(directory)),
+    blobs_(directory_.path() / "blobs") {}
 
 expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options options) {
   const auto started = std::chrono::steady_clock::now();
-  auto directory = data_directory::open(options.directory, options.read_only, options.accept_wal_loss);
+  auto directory =
+    data_directory::open(options.directory, options.read_only, options.accept_wal_loss);
   if (!directory)
     return tl::unexpected(directory.error());
   const auto create = directory->is_new();
-  std::unique_ptr<rocks_event_log> log{new rocks_event_log{std::move(options), std::move(*directory)}};
+  std::unique_ptr<rocks_event_log> log{
+    new rocks_event_log{std::move(options), std::move(*directory)}};
   auto database = log->open_database(create);
   if (!database)
     return tl::unexpected(database.error());
@@ -74,14 +79,14 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
   log->state_ = std::move(*state);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
   logging::info(component, "opened {} with {} streams up to position {} in {:.0f} ms",
-                log->directory_.path().string(), log->state_.streams.stored_count(), log->state_.head.value,
-                took.count());
+                log->directory_.path().string(), log->state_.streams.stored_count(),
+                log->state_.head.value, took.count());
   return log;
 }
 
 expected<std::unique_ptr<rocks_database>> rocks_event_log::open_database(bool create) const {
-  return rocks_database::open({directory_.path(), options_.max_wal_bytes, create, options_.read_only,
-                               options_.accept_wal_loss});
+  return rocks_database::open({directory_.path(), options_.max_wal_bytes, create,
+                               options_.read_only, options_.accept_wal_loss});
 }
 
 expected<rocks_event_log::log_state> rocks_event_log::load(const rocks_database& database) {
@@ -93,7 +98,8 @@ expected<rocks_event_log::log_state> rocks_event_log::load(const rocks_database&
       return fail(errc::corrupt, "a stream has a malformed key; restore the log from a backup");
     auto info = records::decode_stream(key->first, key->second, records->value().ToStringView());
     if (!info)
-      return fail(info.error().code, fmt::format("cannot read the state of stream \"{}\"", key->first), info.error());
+      return fail(info.error().code,
+                  fmt::format("cannot read the state of stream \"{}\"", key->first), info.error());
     state.streams.put(std::move(*info));
   }
   if (!records->status().ok())
@@ -125,9 +131,13 @@ expected<void> rocks_event_log::load_head(const rocks_database& database, log_st
     const offset last{run.first.value + run.count - 1};
     rocksdb::PinnableSlice found;
     if (!info || info->head < last
-        || !database.db().Get({}, database.handle(family::events), keys::event_key(run.stream, last), &found).ok())
-      return fail(errc::corrupt, fmt::format("event {} of stream {} belongs to the newest commit and is missing; "
-                                             "restore the log from a backup", last.value, run.stream.value));
+        || !database.db()
+              .Get({}, database.handle(family::events), keys::event_key(run.stream, last), &found)
+              .ok())
+      return fail(errc::corrupt,
+                  fmt::format("event {} of stream {} belongs to the newest commit and is missing; "
+                              "restore the log from a backup",
+                              last.value, run.stream.value));
   }
   return {};
 }
@@ -158,7 +168,8 @@ bool rocks_event_log::reopen() {
   database_ = std::move(*database);
   state_ = std::move(*state);
   failure_.clear();
-  logging::info(component, "reopened {} up to position {}", directory_.path().string(), state_.head.value);
+  logging::info(component, "reopened {} up to position {}", directory_.path().string(),
+                state_.head.value);
   return true;
 }
 
@@ -182,8 +193,11 @@ log_health rocks_event_log::health() const {
     const std::lock_guard lock{mutex_};
     if (!failure_.empty())
       return {false, failure_};
-    if (auto problem = database_ ? database_->background_problem() : std::string{}; !problem.empty())
-      return {false, fmt::format("the database stopped writing ({}); it is reopened once that is possible", problem)};
+    if (auto problem = database_ ? database_->background_problem() : std::string{};
+        !problem.empty())
+      return {false,
+              fmt::format("the database stopped writing ({}); it is reopened once that is possible",
+                          problem)};
   }
   if (const auto lack = lack_of_space(0))
     return {false, lack->message};
@@ -192,8 +206,9 @@ log_health rocks_event_log::health() const {
 
 expected<stream_info> rocks_event_log::acquire(std::string_view name) {
   if (!keys::is_valid_name(name))
-    return fail(errc::invalid_argument, fmt::format("a stream's name has 1 to {} bytes, none of them zero",
-                                                    keys::max_name_bytes));
+    return fail(
+      errc::invalid_argument,
+      fmt::format("a stream's name has 1 to {} bytes, none of them zero", keys::max_name_bytes));
   const std::lock_guard lock{mutex_};
   return state_.streams.acquire(name);
 }
@@ -225,8 +240,8 @@ std::vector<stream_info> rocks_event_log::streams() const {
 log_figures rocks_event_log::figures() const {
   log_figures figures;
   std::error_code code;
-  for (std::filesystem::directory_iterator entry{directory_.path(), code}, end; !code && entry != end;
-       entry.increment(code)) {
+  for (std::filesystem::directory_iterator entry{directory_.path(), code}, end;
+       !code && entry != end; entry.increment(code)) {
     std::error_code gone;
     if (!entry->is_regular_file(gone))
       continue;

@@ -32,7 +32,8 @@ public:
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
                                              const event_visitor& visit) const override;
-  [[nodiscard]] expected<std::optional<std::string>> get(table in, std::string_view key) const override;
+  [[nodiscard]] expected<std::optional<std::string>> get(table in,
+                                                         std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,
                       const record_visitor& visit) const override;
   [[nodiscard]] expected<chain_report> verify(stream_id stream) const override;
@@ -70,9 +71,12 @@ private:
   [[nodiscard]] commit_planner begin_plan(std::span<const append_request> requests);
   [[nodiscard]] std::optional<error> obstacle(std::uint64_t bytes) const;
   [[nodiscard]] std::optional<error> lack_of_space(std::uint64_t bytes) const;
-  append_result place(const append_request& request, commit_planner& plan, rocksdb::WriteBatch& batch);
-  expected<void> write(const commit_planner& plan, rocksdb::WriteBatch& batch, commit_figures& cost);
-  std::vector<append_result> refuse_all(std::span<const append_request> requests, const error& why) const;
+  append_result place(const append_request& request, commit_planner& plan,
+                      rocksdb::WriteBatch& batch);
+  expected<void> write(const commit_planner& plan, rocksdb::WriteBatch& batch,
+                       commit_figures& cost);
+  std::vector<append_result> refuse_all(std::span<const append_request> requests,
+                                        const error& why) const;
   void latch(std::string reason);
 
   // -- reading (rocks_log_read.cpp) --------------------------------------------
@@ -83,8 +87,8 @@ private:
                                  const records::commit_record& commit, position from, bool with_raw,
                                  const event_visitor& visit) const;
   /// Decodes one record and visits it. True to go on.
-  expected<bool> visit_record(const stream_info& stream, offset at, std::string_view record, bool with_raw,
-                              const event_visitor& visit) const;
+  expected<bool> visit_record(const stream_info& stream, offset at, std::string_view record,
+                              bool with_raw, const event_visitor& visit) const;
 
   const rocks_log_options options_;
   const data_directory directory_;
@@ -93,7 +97,8 @@ private:
 
   mutable std::mutex mutex_; // guards everything below
   mutable std::condition_variable changed_;
-  std::unique_ptr<rocks_database> database_; // replaced by the committing thread only, without readers
+  std::unique_ptr<rocks_database>
+    database_; // replaced by the committing thread only, without readers
   mutable std::size_t readers_ = 0;
   bool reopening_ = false;
   log_state state_;

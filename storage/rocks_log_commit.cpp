@@ -50,10 +50,13 @@ std::optional<error> rocks_event_log::lack_of_space(std::uint64_t bytes) const {
   const auto reserve = std::min(options_.min_free_bytes, space->capacity / largest_reserved_part);
   if (space->free >= reserve + bytes)
     return std::nullopt;
-  return error{errc::full,
-               fmt::format("the disk of {} is full: {} bytes are free, {} are kept in reserve. Free some space; "
-                           "writing then goes on by itself", directory_.path().string(), space->free, reserve),
-               true};
+  return error{
+    errc::full,
+    fmt::format(
+      "the disk of {} is full: {} bytes are free, {} are kept in reserve. Free some space; "
+      "writing then goes on by itself",
+      directory_.path().string(), space->free, reserve),
+    true};
 }
 
 std::optional<error> rocks_event_log::obstacle(std::uint64_t bytes) const {
@@ -139,9 +142,10 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const auto& e = request.events[i];
     const auto raw = e.raw && !long_lines[i] ? std::string_view{*e.raw} : std::string_view{};
-    batch.Put(database.handle(family::events), keys::event_key(request.stream, answer.first.plus(i)),
-              records::encode({answer.first_global.plus(i), e.time, answer.hashes[i], e.type, e.turn, e.data, raw,
-                               long_lines[i]}));
+    batch.Put(database.handle(family::events),
+              keys::event_key(request.stream, answer.first.plus(i)),
+              records::encode({answer.first_global.plus(i), e.time, answer.hashes[i], e.type,
+                               e.turn, e.data, raw, long_lines[i]}));
   }
   for (const auto& write : request.derived) {
     if (write.value)
@@ -157,10 +161,12 @@ expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::Write
   const auto& database = *database_;
   const auto time = std::max(now_utc(), state_.last_commit);
   for (const auto& [id, info] : plan.touched())
-    batch.Put(database.handle(family::streams), keys::stream_key(info.name, info.incarnation), records::encode(info));
+    batch.Put(database.handle(family::streams), keys::stream_key(info.name, info.incarnation),
+              records::encode(info));
   if (!plan.runs().empty())
-    batch.Put(database.handle(family::commits), keys::commit_key(plan.first()),
-              records::encode(records::commit_record{time, {plan.runs().begin(), plan.runs().end()}}));
+    batch.Put(
+      database.handle(family::commits), keys::commit_key(plan.first()),
+      records::encode(records::commit_record{time, {plan.runs().begin(), plan.runs().end()}}));
 
   rocksdb::WriteOptions options;
   options.sync = options_.when_done == durability::sync;
@@ -188,8 +194,9 @@ void rocks_event_log::latch(std::string reason) {
   logging::error("storage", "{}; nothing is acknowledged until the log was reopened", reason);
   const std::lock_guard lock{mutex_};
   // A later sync of the same file can report success for pages that an earlier one lost.
-  failure_ = fmt::format("{}. Free space on, or repair, the disk of {}; the log is then reopened by itself", reason,
-                         directory_.path().string());
+  failure_ =
+    fmt::format("{}. Free space on, or repair, the disk of {}; the log is then reopened by itself",
+                reason, directory_.path().string());
 }
 
 } // namespace tidemark

@@ -25,7 +25,9 @@ public:
       stopped_ = true;
     return !done();
   }
-  [[nodiscard]] bool done() const { return stopped_ || events_ >= limits_.max_events || bytes_ >= limits_.max_bytes; }
+  [[nodiscard]] bool done() const {
+    return stopped_ || events_ >= limits_.max_events || bytes_ >= limits_.max_bytes;
+  }
   [[nodiscard]] std::size_t events() const { return events_; }
 
 private:
@@ -37,24 +39,29 @@ private:
 };
 
 error damaged(const stream_info& stream, offset at, std::string_view what) {
-  return {errc::corrupt, fmt::format("event {} of \"{}\" {}; restore the log from a backup", at.value, stream.name, what)};
+  return {errc::corrupt, fmt::format("event {} of \"{}\" {}; restore the log from a backup",
+                                     at.value, stream.name, what)};
 }
 
 } // namespace
 
-expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset at, std::string_view record,
-                                             bool with_raw, const event_visitor& visit) const {
+expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset at,
+                                             std::string_view record, bool with_raw,
+                                             const event_visitor& visit) const {
   const auto decoded = records::decode_event(record);
   if (!decoded)
-    return tl::unexpected(error{decoded.error().code,
-                                fmt::format("event {} of \"{}\": {}", at.value, stream.name, decoded.error().message)});
-  event_view view{stream.name, stream.id, stream.incarnation, at, decoded->global, decoded->time,
-                  decoded->type, decoded->turn, decoded->data, {}, &decoded->hash};
+    return tl::unexpected(
+      error{decoded.error().code,
+            fmt::format("event {} of \"{}\": {}", at.value, stream.name, decoded.error().message)});
+  event_view view{
+    stream.name,   stream.id,     stream.incarnation, at, decoded->global, decoded->time,
+    decoded->type, decoded->turn, decoded->data,      {}, &decoded->hash};
   std::string long_line;
   if (with_raw && decoded->blob) {
     auto content = blobs_.get(*decoded->blob);
     if (!content)
-      return fail(content.error().code, fmt::format("the raw line of event {} of \"{}\"", at.value, stream.name),
+      return fail(content.error().code,
+                  fmt::format("the raw line of event {} of \"{}\"", at.value, stream.name),
                   content.error());
     long_line = std::move(*content);
     view.raw = long_line;
@@ -64,8 +71,9 @@ expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset a
   return visit(view);
 }
 
-rocks_event_log::walked rocks_event_log::walk(const rocks_database& database, const stream_info& stream, offset from,
-                                              offset last, bool with_raw, const event_visitor& visit) const {
+rocks_event_log::walked rocks_event_log::walk(const rocks_database& database,
+                                              const stream_info& stream, offset from, offset last,
+                                              bool with_raw, const event_visitor& visit) const {
   const auto end = keys::event_key(stream.id, last.next());
   const rocksdb::Slice bound{end};
   rocksdb::ReadOptions options;
@@ -87,28 +95,31 @@ rocks_event_log::walked rocks_event_log::walk(const rocks_database& database, co
   }
   if (!records->status().ok())
     return {next, false,
-            to_error(records->status(), fmt::format("cannot read event {} of \"{}\"", next.value, stream.name))};
+            to_error(records->status(),
+                     fmt::format("cannot read event {} of \"{}\"", next.value, stream.name))};
   if (next <= last)
     return {next, false, damaged(stream, next, "is missing")};
   return {next};
 }
 
-expected<read_progress<offset>> rocks_event_log::read(stream_id stream, offset from, read_limits limits,
+expected<read_progress<offset>> rocks_event_log::read(stream_id stream, offset from,
+                                                      read_limits limits,
                                                       const event_visitor& visit) const {
   const auto info = info_of(stream);
   if (!info)
     return tl::unexpected(info.error());
   from = std::max(from, offset{1});
   if (from <= info->trimmed)
-    return fail(errc::trimmed, fmt::format("events up to {} of \"{}\" were removed by retention", info->trimmed.value,
-                                           info->name));
+    return fail(errc::trimmed, fmt::format("events up to {} of \"{}\" were removed by retention",
+                                           info->trimmed.value, info->name));
   if (from > info->head || limits.max_events == 0)
     return read_progress<offset>{from, 0, from > info->head};
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
   bounded_visit bounded{limits, visit};
-  const auto done = walk(open->database(), *info, from, info->head, limits.with_raw, std::ref(bounded));
+  const auto done =
+    walk(open->database(), *info, from, info->head, limits.with_raw, std::ref(bounded));
   if (done.failure)
     return tl::unexpected(*done.failure);
   return read_progress<offset>{done.next, bounded.events(), done.next > info->head};
@@ -132,12 +143,15 @@ expected<read_progress<position>> rocks_event_log::read_all(position from, read_
 
   bounded_visit bounded{limits, visit};
   auto next = from;
-  for (commits->SeekForPrev(keys::commit_key(from)); commits->Valid() && !bounded.done(); commits->Next()) {
+  for (commits->SeekForPrev(keys::commit_key(from)); commits->Valid() && !bounded.done();
+       commits->Next()) {
     const auto first = keys::parse_commit_key(commits->key().ToStringView());
     const auto commit = records::decode_commit(commits->value().ToStringView());
     if (!first || !commit)
-      return fail(errc::corrupt, fmt::format("the commit before position {} is not readable", next.value));
-    auto walked_to = walk_commit(open->database(), *first, *commit, next, limits.with_raw, std::ref(bounded));
+      return fail(errc::corrupt,
+                  fmt::format("the commit before position {} is not readable", next.value));
+    auto walked_to =
+      walk_commit(open->database(), *first, *commit, next, limits.with_raw, std::ref(bounded));
     if (!walked_to)
       return tl::unexpected(walked_to.error());
     next = *walked_to;
@@ -149,9 +163,9 @@ expected<read_progress<position>> rocks_event_log::read_all(position from, read_
   return read_progress<position>{next, bounded.events(), next > head};
 }
 
-expected<position>
-rocks_event_log::walk_commit(const rocks_database& database, position first, const records::commit_record& commit,
-                             position from, bool with_raw, const event_visitor& visit) const {
+expected<position> rocks_event_log::walk_commit(const rocks_database& database, position first,
+                                                const records::commit_record& commit, position from,
+                                                bool with_raw, const event_visitor& visit) const {
   auto run_start = first;
   for (const auto& run : commit.runs) {
     const auto run_end = run_start.plus(run.count);
@@ -160,9 +174,12 @@ rocks_event_log::walk_commit(const rocks_database& database, position first, con
         return fail(errc::corrupt, fmt::format("the commit of position {} is missing", from.value));
       const auto info = info_of(run.stream);
       if (!info)
-        return fail(errc::corrupt, fmt::format("position {} belongs to an unknown stream", from.value), info.error());
+        return fail(errc::corrupt,
+                    fmt::format("position {} belongs to an unknown stream", from.value),
+                    info.error());
       const auto at = run.first.plus(from.value - run_start.value);
-      const auto done = walk(database, *info, at, offset{run.first.value + run.count - 1}, with_raw, visit);
+      const auto done =
+        walk(database, *info, at, offset{run.first.value + run.count - 1}, with_raw, visit);
       if (done.failure)
         return tl::unexpected(*done.failure);
       from = from.plus(done.next.value - at.value);
@@ -206,7 +223,8 @@ expected<void> rocks_event_log::scan(table in, std::string_view prefix, bool des
     records->SeekToLast();
   else
     records->Seek(prefix);
-  for (; records->Valid() && records->key().starts_with(prefix); descending ? records->Prev() : records->Next())
+  for (; records->Valid() && records->key().starts_with(prefix);
+       descending ? records->Prev() : records->Next())
     if (!visit(records->key().ToStringView(), records->value().ToStringView()))
       break;
   if (!records->status().ok())
@@ -230,7 +248,8 @@ expected<chain_report> rocks_event_log::verify(stream_id stream) const {
   const auto check = [&](const event_view& e) {
     if (previous) {
       const auto payload = hasher.payload(e.turn, e.data, e.raw);
-      if (hasher.link(*previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload}) != *e.hash) {
+      if (hasher.link(*previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload})
+          != *e.hash) {
         report.first_bad = e.at;
         report.problem = "its hash does not follow from its content and the event before it";
         return false;

@@ -30,9 +30,9 @@ const stream_info* stream_table::find(stream_id id) const {
 std::vector<stream_info> stream_table::stored() const {
   std::vector<stream_info> result;
   for (const auto& [name, incarnations] : by_name_) {
-    const auto written = std::find_if(incarnations.rbegin(), incarnations.rend(), [&](const auto& entry) {
-      return by_id_.at(entry.second).head > offset{0};
-    });
+    const auto written =
+      std::find_if(incarnations.rbegin(), incarnations.rend(),
+                   [&](const auto& entry) { return by_id_.at(entry.second).head > offset{0}; });
     if (written != incarnations.rend())
       result.push_back(by_id_.at(written->second));
   }

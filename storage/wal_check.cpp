@@ -13,7 +13,8 @@ namespace tidemark {
 namespace {
 
 // The layout of RocksDB's log files: blocks of 32 KiB, in each fragments of records, none of them
-// reaching over a block's end: masked CRC-32C of type and payload (4), length (2), type (1), payload.
+// reaching over a block's end: masked CRC-32C of type and payload (4), length (2), type (1) and
+// the payload.
 constexpr std::size_t block_bytes = 32 << 10;
 constexpr std::size_t header_bytes = 7;
 constexpr std::uint8_t full = 1, last_plain_type = 4, compression_type = 9;
@@ -43,11 +44,17 @@ struct fragment {
   std::string_view block;
   std::size_t at = 0;
 
-  [[nodiscard]] std::uint32_t byte(std::size_t i) const { return static_cast<std::uint8_t>(block[at + i]); }
-  [[nodiscard]] std::uint32_t crc() const { return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24; }
+  [[nodiscard]] std::uint32_t byte(std::size_t i) const {
+    return static_cast<std::uint8_t>(block[at + i]);
+  }
+  [[nodiscard]] std::uint32_t crc() const {
+    return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  }
   [[nodiscard]] std::size_t length() const { return byte(4) | byte(5) << 8; }
   [[nodiscard]] std::uint32_t type() const { return byte(6); }
-  [[nodiscard]] bool fits(std::size_t size) const { return at + header_bytes + size <= block.size(); }
+  [[nodiscard]] bool fits(std::size_t size) const {
+    return at + header_bytes + size <= block.size();
+  }
   [[nodiscard]] bool is_plain() const { return type() >= full && type() <= last_plain_type; }
   /// Whole and undamaged if its payload had `size` bytes.
   [[nodiscard]] bool is_whole(std::size_t size) const {
@@ -57,7 +64,8 @@ struct fragment {
 
 bool anything_whole_after(std::string_view block, std::size_t at) {
   for (++at; at + header_bytes <= block.size(); ++at)
-    if (const fragment candidate{block, at}; candidate.length() > 0 && candidate.is_whole(candidate.length()))
+    if (const fragment candidate{block, at};
+        candidate.length() > 0 && candidate.is_whole(candidate.length()))
       return true;
   return false;
 }
@@ -91,7 +99,8 @@ finding inspect_block(std::string_view block) {
 std::vector<std::filesystem::path> wal_files(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> found;
   std::error_code code;
-  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end; entry.increment(code))
+  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end;
+       entry.increment(code))
     if (entry->path().extension() == ".log")
       found.push_back(entry->path());
   std::sort(found.begin(), found.end());
@@ -119,7 +128,8 @@ std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& d
     if (!content || !*content)
       continue;
     if (const auto at = find_hidden_damage(**content))
-      return fmt::format("{} is damaged at byte {}, and whole records follow", file.filename().string(), *at);
+      return fmt::format("{} is damaged at byte {}, and whole records follow",
+                         file.filename().string(), *at);
   }
   return std::nullopt;
 }

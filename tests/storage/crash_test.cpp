@@ -32,7 +32,8 @@ std::string data_at(std::string_view name, offset at) {
 /// A process that appends until it is killed; a fresh one, because RocksDB does not survive fork.
 class writer_process {
 public:
-  writer_process(const std::filesystem::path& directory, const std::filesystem::path& acknowledged) {
+  writer_process(const std::filesystem::path& directory,
+                 const std::filesystem::path& acknowledged) {
     ::setenv(directory_variable, directory.c_str(), 1);
     ::setenv(acknowledged_variable, acknowledged.c_str(), 1);
     std::string self = "/proc/self/exe", name = "appends until it is killed";
@@ -59,7 +60,8 @@ private:
 };
 
 /// The highest acknowledged offset of each stream. The last line may be cut: it does not count.
-std::map<std::string, std::uint64_t> acknowledged_heads(const std::filesystem::path& file, std::size_t& lines) {
+std::map<std::string, std::uint64_t> acknowledged_heads(const std::filesystem::path& file,
+                                                        std::size_t& lines) {
   std::map<std::string, std::uint64_t> heads;
   std::istringstream in{slurp(file)};
   std::string line;
@@ -73,7 +75,8 @@ std::map<std::string, std::uint64_t> acknowledged_heads(const std::filesystem::p
   return heads;
 }
 
-void check_nothing_lost(const event_log& log, const std::map<std::string, std::uint64_t>& acknowledged) {
+void check_nothing_lost(const event_log& log,
+                        const std::map<std::string, std::uint64_t>& acknowledged) {
   std::uint64_t sum = 0;
   for (const auto& [name, head] : acknowledged) {
     CAPTURE(name);
@@ -135,7 +138,8 @@ TEST_CASE("appends until it is killed", "[.]") {
       const auto info = *log->acquire(name);
       auto request = request_for(info, {});
       for (auto left = random() % 4; left > 0; --left)
-        request.events.push_back(event_of(data_at(name, info.head.plus(request.events.size() + 1))));
+        request.events.push_back(
+          event_of(data_at(name, info.head.plus(request.events.size() + 1))));
       if (request.events.empty())
         continue;
       requests.push_back(std::move(request));
@@ -234,7 +238,8 @@ SCENARIO("a database that ran out of space is reopened once there is some, witho
   CAPTURE(seed);
   std::mt19937 random{seed};
   const auto ballast = disk.path() / "ballast";
-  const auto options = options_for(disk.path() / "log"); // no reserve: the database itself hits the end
+  const auto options =
+    options_for(disk.path() / "log"); // no reserve: the database itself hits the end
   std::vector<std::string> acknowledged;
   auto log = open_log(options);
   int latched = 0;

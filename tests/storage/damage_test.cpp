@@ -82,8 +82,9 @@ SCENARIO("a log whose last write was cut short opens with everything before it")
   const auto seed = random_seed();
   CAPTURE(seed);
   std::mt19937 random{seed};
-  for (const std::size_t cut : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{4096},
-                                std::size_t{1 + random() % 4096}, std::size_t{1 + random() % 4096}}) {
+  for (const std::size_t cut :
+       {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{4096},
+        std::size_t{1 + random() % 4096}, std::size_t{1 + random() % 4096}}) {
     CAPTURE(cut);
     const damaged_copy copy{sample};
     const auto size = std::filesystem::file_size(copy.wal());
@@ -133,7 +134,8 @@ SCENARIO("no damaged length or type of a record passes as the end of the write-a
   auto at = wal.size() / (32 << 10) * (32 << 10);
   int checked = 0;
   while (at + 7 <= wal.size()) {
-    const auto length = static_cast<std::uint8_t>(wal[at + 4]) | static_cast<std::uint8_t>(wal[at + 5]) << 8;
+    const auto length =
+      static_cast<std::uint8_t>(wal[at + 4]) | static_cast<std::uint8_t>(wal[at + 5]) << 8;
     auto damaged = wal;
     damaged[at + 5] = static_cast<char>(damaged[at + 5] ^ 0x80);
     REQUIRE(find_hidden_damage(damaged) == at);
@@ -146,7 +148,8 @@ SCENARIO("no damaged length or type of a record passes as the end of the write-a
   CHECK(checked > 3);
 }
 
-SCENARIO("an operator may open a damaged log with what precedes the damage, and the rest is kept aside") {
+SCENARIO(
+  "an operator may open a damaged log with what precedes the damage, and the rest is kept aside") {
   const sample_log sample;
   const damaged_copy copy{sample};
   auto content = slurp(copy.wal());
@@ -210,6 +213,13 @@ SCENARIO("a directory with foreign content is left alone") {
   CHECK_FALSE(std::filesystem::exists(directory.path() / "CURRENT"));
 }
 
+SCENARIO("what a server keeps beside its log is no foreign content") {
+  const temporary_directory directory;
+  std::filesystem::create_directory(directory.path() / "workspaces");
+  overwrite(directory.path() / "settings.json", "{}");
+  CHECK(open_log(directory.path())->streams().empty());
+}
+
 SCENARIO("a log of a newer format is refused with the remedy") {
   const temporary_directory directory;
   open_log(directory.path()).reset();
@@ -242,11 +252,12 @@ SCENARIO("verify finds the first event that was altered or removed") {
   const sample_log sample;
   const auto a = open_log(damaged_copy{sample}.path())->find("a")->id;
   const offset victim{70};
-  const auto report_after = [&](const std::function<void(rocksdb::DB&, rocksdb::ColumnFamilyHandle*)>& change) {
-    const damaged_copy copy{sample};
-    tamper(copy.path(), change);
-    return *open_log(copy.path())->verify(a);
-  };
+  const auto report_after =
+    [&](const std::function<void(rocksdb::DB&, rocksdb::ColumnFamilyHandle*)>& change) {
+      const damaged_copy copy{sample};
+      tamper(copy.path(), change);
+      return *open_log(copy.path())->verify(a);
+    };
   const auto key = keys::event_key(a, victim);
 
   const auto flipped = report_after([&](rocksdb::DB& db, rocksdb::ColumnFamilyHandle* events) {

@@ -21,7 +21,8 @@ SCENARIO("keys sort as the numbers that they stand for") {
   std::mt19937_64 random{seed};
   for (int round = 0; round < 2000; ++round) {
     const std::pair a{stream_id{interesting(random)}, offset{interesting(random)}};
-    const std::pair b{stream_id{round % 3 ? interesting(random) : a.first.value}, offset{interesting(random)}};
+    const std::pair b{stream_id{round % 3 ? interesting(random) : a.first.value},
+                      offset{interesting(random)}};
     const auto key_a = keys::event_key(a.first, a.second);
     const auto key_b = keys::event_key(b.first, b.second);
     CAPTURE(a.first.value, a.second.value, b.first.value, b.second.value);

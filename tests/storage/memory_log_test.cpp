@@ -19,7 +19,8 @@ SCENARIO("the log in memory gives dense offsets and positions over several strea
   memory_log log;
   const auto a = *log.acquire("a");
   const auto b = *log.acquire("b");
-  const std::vector requests{request_for(a, {"1", "2"}), request_for(b, {"3"}), request_for(a, {"4"})};
+  const std::vector requests{request_for(a, {"1", "2"}), request_for(b, {"3"}),
+                             request_for(a, {"4"})};
   const auto answers = log.commit(requests);
   REQUIRE(answers[0].has_value());
   CHECK(answers[0]->last == offset{2});

@@ -32,15 +32,38 @@ SCENARIO("an event is stored as the same bytes for ever") {
   e.turn = "t";
   e.data = "{}";
   const auto plain = records::encode(e);
-  CHECK(hex(plain) == "01" "4214fd11" "ac02" "0102030405060708" + counting_hex + "03612e62" "0174" "027b7d" "00");
+  CHECK(hex(plain)
+        == "01"
+           "4214fd11"
+           "ac02"
+           "0102030405060708"
+             + counting_hex
+             + "03612e62"
+               "0174"
+               "027b7d"
+               "00");
 
   e.raw = "r";
   CHECK(hex(records::encode(e)).substr(10)
-        == "ac02" "0102030405060708" + counting_hex + "03612e62" "0174" "027b7d" "01" "0172");
+        == "ac02"
+           "0102030405060708"
+             + counting_hex
+             + "03612e62"
+               "0174"
+               "027b7d"
+               "01"
+               "0172");
   e.raw = {};
   e.blob = {counting_digest(), 300};
   CHECK(hex(records::encode(e)).substr(10)
-        == "ac02" "0102030405060708" + counting_hex + "03612e62" "0174" "027b7d" "02" + counting_hex + "ac02");
+        == "ac02"
+           "0102030405060708"
+             + counting_hex
+             + "03612e62"
+               "0174"
+               "027b7d"
+               "02"
+             + counting_hex + "ac02");
 }
 
 SCENARIO("streams and commits are stored as the same bytes for ever") {
@@ -50,9 +73,18 @@ SCENARIO("streams and commits are stored as the same bytes for ever") {
   stream.trimmed = offset{1};
   stream.head_hash = counting_digest();
   stream.ended = true;
-  CHECK(hex(records::encode(stream)).substr(10) == "07" "8001" "01" + counting_hex + "01");
-  const records::commit_record commit{timestamp{1}, {{stream_id{7}, offset{127}, 2}, {stream_id{8}, offset{1}, 1}}};
-  CHECK(hex(records::encode(commit)).substr(10) == "0000000000000001" "02" "077f02" "080101");
+  CHECK(hex(records::encode(stream)).substr(10)
+        == "07"
+           "8001"
+           "01"
+             + counting_hex + "01");
+  const records::commit_record commit{
+    timestamp{1}, {{stream_id{7}, offset{127}, 2}, {stream_id{8}, offset{1}, 1}}};
+  CHECK(hex(records::encode(commit)).substr(10)
+        == "0000000000000001"
+           "02"
+           "077f02"
+           "080101");
   CHECK(commit.events() == 3);
 }
 
@@ -99,17 +131,21 @@ SCENARIO("a record of a newer version is told apart from a damaged one") {
 SCENARIO("the hash chain is the documented one") {
   sha256_hasher hasher;
   // printf abc | sha256sum
-  CHECK(to_hex(hasher.of("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(to_hex(hasher.of("abc"))
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   const auto number = [](char last) { return std::string(7, '\0') + last; };
   // payload: 8-byte lengths before turn and data, then 32 and SHA256(raw)
   const auto raw_hash = hasher.of("raw");
-  const auto payload_bytes = number(1) + "t" + number(2) + "{}" + number(32)
-                             + std::string{reinterpret_cast<const char*>(raw_hash.data()), raw_hash.size()};
+  const auto payload_bytes =
+    number(1) + "t" + number(2) + "{}" + number(32)
+    + std::string{reinterpret_cast<const char*>(raw_hash.data()), raw_hash.size()};
   CHECK(hasher.payload("t", "{}", "raw") == hasher.of(payload_bytes));
   CHECK(hasher.payload("t", "{}", {}) == hasher.of(number(1) + "t" + number(2) + "{}" + number(0)));
 
   const auto payload = hasher.payload("t", "{}", {});
-  const auto link_bytes = std::string(32, '\0') + number(1) + "w" + number(3) + number(4) + number(5) + number(3) + "a.b"
-                          + std::string{reinterpret_cast<const char*>(payload.data()), payload.size()};
-  CHECK(hasher.link({}, {"w", epoch{3}, offset{4}, timestamp{5}, "a.b", payload}) == hasher.of(link_bytes));
+  const auto link_bytes =
+    std::string(32, '\0') + number(1) + "w" + number(3) + number(4) + number(5) + number(3) + "a.b"
+    + std::string{reinterpret_cast<const char*>(payload.data()), payload.size()};
+  CHECK(hasher.link({}, {"w", epoch{3}, offset{4}, timestamp{5}, "a.b", payload})
+        == hasher.of(link_bytes));
 }

@@ -77,7 +77,8 @@ SCENARIO("the requests of one commit are judged in order, each against the ones 
   last.ends_stream = true;
   auto late = last;
   late.expected = offset{3};
-  const std::vector requests{request_for(a, {event_of("1")}), request_for(a, {event_of("x")}), second, last, late};
+  const std::vector requests{request_for(a, {event_of("1")}), request_for(a, {event_of("x")}),
+                             second, last, late};
   const auto answers = log->commit(requests);
   CHECK(answers[0].has_value());
   REQUIRE_FALSE(answers[1].has_value());
@@ -129,7 +130,8 @@ SCENARIO("bounded reads say where to go on, over one stream and over all") {
   CHECK(log->read(odd.id, offset{1}, {100, 1, false}, nothing)->next == offset{2});
   CHECK(log->read(odd.id, offset{4}, {}, nothing)->reached_head);
   CHECK(log->read(odd.id, offset{6}, {}, nothing)->events == 0);
-  CHECK(log->read(odd.id, offset{1}, {}, [](const event_view&) { return false; })->next == offset{2});
+  CHECK(log->read(odd.id, offset{1}, {}, [](const event_view&) { return false; })->next
+        == offset{2});
   CHECK(log->read(stream_id{99}, offset{1}, {}, nothing).error().code == errc::not_found);
 
   std::vector<std::string> seen;
@@ -168,8 +170,11 @@ SCENARIO("derived records are written with their events and found by key and pre
   {
     const auto log = open_log(directory.path());
     auto request = request_for(*log->acquire("a"), {event_of("1")});
-    request.derived = {{table::turns, "a/1", "one"}, {table::turns, "a/2", "two"}, {table::turns, "b/1", "other"},
-                       {table::meta, "a/1", "meta"}, {table::meta, "gone", "soon"}};
+    request.derived = {{table::turns, "a/1", "one"},
+                       {table::turns, "a/2", "two"},
+                       {table::turns, "b/1", "other"},
+                       {table::meta, "a/1", "meta"},
+                       {table::meta, "gone", "soon"}};
     REQUIRE(append(*log, request).has_value());
     auto refused = request; // a stale offset: its records must not be written either
     refused.derived = {{table::turns, "a/3", "three"}};
@@ -207,7 +212,8 @@ SCENARIO("a long raw line goes to a file of its own and comes back byte for byte
     REQUIRE(append(*log, "a", "3", std::string(1000, 'y')).has_value());
   }
   std::vector<std::filesystem::path> blobs;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator{directory.path() / "blobs"})
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator{directory.path() / "blobs"})
     if (entry.is_regular_file())
       blobs.push_back(entry.path());
   REQUIRE(blobs.size() == 1); // equal lines share it; the third stayed in its record
@@ -225,7 +231,8 @@ SCENARIO("a long raw line goes to a file of its own and comes back byte for byte
   auto content = slurp(blobs[0]);
   content[17] = 'z';
   overwrite(blobs[0], content);
-  const auto damaged = log->read(a.id, offset{1}, {10, 1 << 20, true}, [](const event_view&) { return true; });
+  const auto damaged =
+    log->read(a.id, offset{1}, {10, 1 << 20, true}, [](const event_view&) { return true; });
   REQUIRE_FALSE(damaged.has_value());
   CHECK(damaged.error().code == errc::corrupt);
   CHECK(log->verify(a.id)->first_bad == offset{1});
@@ -238,7 +245,8 @@ SCENARIO("what a commit cost is reported, the sync apart") {
   commit_figures seen;
   options.on_commit = [&](const commit_figures& cost) { seen = cost; };
   const auto log = open_log(options);
-  REQUIRE(append(*log, request_for(*log->acquire("a"), {event_of("12"), event_of("345")})).has_value());
+  REQUIRE(
+    append(*log, request_for(*log->acquire("a"), {event_of("12"), event_of("345")})).has_value());
   CHECK(seen.requests == 1);
   CHECK(seen.events == 2);
   CHECK(seen.bytes == 5);

@@ -20,14 +20,19 @@ struct model {
 class schedule {
 public:
   schedule(std::uint32_t seed, std::filesystem::path directory)
-    : random_(seed), directory_(std::move(directory)), log_(open_log(directory_)) {}
+    : random_(seed),
+      directory_(std::move(directory)),
+      log_(open_log(directory_)) {}
 
   void step() {
     switch (random_() % 16) {
-      case 0: reopen(); break;
-      case 1: case 2: case 3: read_one(); break;
-      case 4: case 5: read_across(); break;
-      default: commit();
+    case 0: reopen(); break;
+    case 1:
+    case 2:
+    case 3: read_one(); break;
+    case 4:
+    case 5: read_across(); break;
+    default: commit();
     }
   }
 
@@ -108,15 +113,17 @@ private:
       return;
     auto entry = expected_.streams.begin();
     std::advance(entry, static_cast<std::ptrdiff_t>(random_() % expected_.streams.size()));
-    check_read(entry->second, [&](std::uint64_t from, read_limits limits, const event_visitor& visit) {
-      return log_->read(entry->first, offset{from}, limits, visit);
-    });
+    check_read(entry->second,
+               [&](std::uint64_t from, read_limits limits, const event_visitor& visit) {
+                 return log_->read(entry->first, offset{from}, limits, visit);
+               });
   }
 
   void read_across() {
-    check_read(expected_.all, [&](std::uint64_t from, read_limits limits, const event_visitor& visit) {
-      return log_->read_all(position{from}, limits, visit);
-    });
+    check_read(expected_.all,
+               [&](std::uint64_t from, read_limits limits, const event_visitor& visit) {
+                 return log_->read_all(position{from}, limits, visit);
+               });
   }
 
   void reopen() {
@@ -159,7 +166,8 @@ SCENARIO("readers on other threads see a dense, durable prefix while commits go 
       try {
         if (data_of(*log, stream).size() < head.value)
           problem = "fewer events than the head said";
-        const auto across = log->read_all(position{1}, {SIZE_MAX, SIZE_MAX, false}, [](const event_view&) { return true; });
+        const auto across = log->read_all(position{1}, {SIZE_MAX, SIZE_MAX, false},
+                                          [](const event_view&) { return true; });
         if (!across)
           problem = across.error().describe();
       } catch (const std::exception& e) {

@@ -79,11 +79,13 @@ inline append_result append(event_log& log, const append_request& request) {
 }
 
 /// Appends one event to the newest incarnation of `name`.
-inline append_result append(event_log& log, std::string_view name, std::string data, std::string raw = {}) {
+inline append_result append(event_log& log, std::string_view name, std::string data,
+                            std::string raw = {}) {
   return append(log, request_for(*log.acquire(name), {event_of(std::move(data), std::move(raw))}));
 }
 
-inline std::vector<std::string> data_of(const event_log& log, stream_id stream, offset from = offset{1},
+inline std::vector<std::string> data_of(const event_log& log, stream_id stream,
+                                        offset from = offset{1},
                                         read_limits limits = {SIZE_MAX, SIZE_MAX, false}) {
   std::vector<std::string> found;
   auto next = from;
