@@ -28,8 +28,8 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
 }
 
 // Signs of life without news, some of them many a second: not worth an event.
-constexpr std::array<std::string_view, 5> quiet_types{"tool_progress", "keep_alive", "command_lifecycle",
-                                                      "transcript_mirror", "control_response"};
+constexpr std::array<std::string_view, 5> quiet_types{
+  "tool_progress", "keep_alive", "command_lifecycle", "transcript_mirror", "control_response"};
 constexpr std::array<std::string_view, 3> quiet_subtypes{"thinking_tokens", "session_state_changed",
                                                          "control_request_progress"};
 
@@ -57,14 +57,18 @@ void oversized(std::string_view line, std::uint64_t full_size, event_sink& out) 
     if (const auto open = head.find('"'); open <= 1)
       type = head.substr(open + 1, head.find('"', open + 1) - open - 1);
   }
-  json data = {{"type", repair_utf8(utf8_prefix(type, 64))}, {"subtype", ""}, {"truncated", true}, {"size", full_size}};
+  json data = {{"type", repair_utf8(utf8_prefix(type, 64))},
+               {"subtype", ""},
+               {"truncated", true},
+               {"size", full_size}};
   out.emit("agent.opaque", std::move(data));
 }
 
 } // namespace
 
 claude_adapter::claude_adapter(std::string id_prefix, std::string resumed)
-  : ids_(std::move(id_prefix)), session_(std::move(resumed)) {}
+  : ids_(std::move(id_prefix)),
+    session_(std::move(resumed)) {}
 
 std::string claude_adapter::begin_turn(std::string_view prompt) {
   facts_ = {};
@@ -79,7 +83,8 @@ std::string claude_adapter::begin_turn(std::string_view prompt) {
   return dump_json(message) + "\n";
 }
 
-adapter_output claude_adapter::on_line(std::string_view line, bool truncated, std::uint64_t full_size) {
+adapter_output claude_adapter::on_line(std::string_view line, bool truncated,
+                                       std::uint64_t full_size) {
   adapter_output made;
   if (is_blank(line) && !truncated)
     return made;
@@ -151,8 +156,9 @@ void claude_adapter::on_system(const json& line, event_sink& out) {
     return on_denied(line, out);
   if (subtype == "compact_boundary") {
     const auto& facts = object_at(line, "compact_metadata");
-    return out.notice("compaction", "the conversation was compacted",
-                      {{"trigger", string_or(facts, "trigger")}, {"pre_tokens", int_or(facts, "pre_tokens", 0)}});
+    return out.notice(
+      "compaction", "the conversation was compacted",
+      {{"trigger", string_or(facts, "trigger")}, {"pre_tokens", int_or(facts, "pre_tokens", 0)}});
   }
   if (subtype == "status") {
     if (const auto error = string_or(line, "compact_error"); !error.empty())
@@ -164,9 +170,12 @@ void claude_adapter::on_system(const json& line, event_sink& out) {
 }
 
 void claude_adapter::on_api_retry(const json& line, event_sink& out) {
-  const auto delay = std::clamp<std::int64_t>(int_or(line, "retry_delay_ms", 0), 0, longest_silence.count());
-  json data = {{"attempt", int_or(line, "attempt", 0)}, {"max", int_or(line, "max_retries", 0)},
-               {"delay_ms", delay}, {"status", int_or(line, "error_status", 0)},
+  const auto delay =
+    std::clamp<std::int64_t>(int_or(line, "retry_delay_ms", 0), 0, longest_silence.count());
+  json data = {{"attempt", int_or(line, "attempt", 0)},
+               {"max", int_or(line, "max_retries", 0)},
+               {"delay_ms", delay},
+               {"status", int_or(line, "error_status", 0)},
                {"error", string_or(line, "error")}};
   out.emit("agent.retrying", std::move(data));
   out.out().quiet_for = std::chrono::milliseconds{delay};
@@ -183,13 +192,16 @@ void claude_adapter::on_rate_limit(const json& line, event_sink& out) {
   last_rate_limit_ = info;
   const auto kind = string_or(info, "rateLimitType", "usage");
   out.notice("rate_limit", fmt::format("{} limit: {}", kind, status.empty() ? "unknown" : status),
-             {{"status", status}, {"limit", kind}, {"resets_at", int_or(info, "resetsAt", 0)},
+             {{"status", status},
+              {"limit", kind},
+              {"resets_at", int_or(info, "resetsAt", 0)},
               {"utilization", number_or(info, "utilization", 0)}});
 }
 
 void claude_adapter::on_denied(const json& line, event_sink& out) {
   auto denial = claude_denial(line);
-  const auto text = fmt::format("{} was denied: {}", string_or(denial, "tool"), string_or(line, "message", "no reason given"));
+  const auto text = fmt::format("{} was denied: {}", string_or(denial, "tool"),
+                                string_or(line, "message", "no reason given"));
   out.notice("permission_denied", utf8_prefix(text, longest_noise), denial);
   if (auto id = string_or(denial, "tool_use_id"); !id.empty())
     facts_.denials.insert_or_assign(std::move(id), std::move(denial));
@@ -213,9 +225,11 @@ void claude_adapter::on_result(const json& line, event_sink& out) {
   if (!in_turn_)
     close_open(out);
   session_.on_result(line, out);
-  json data = {{"subtype", string_or(line, "subtype")}, {"origin", string_or(object_at(line, "origin"), "kind")},
+  json data = {{"subtype", string_or(line, "subtype")},
+               {"origin", string_or(object_at(line, "origin"), "kind")},
                {"is_error", bool_or(line, "is_error", false)}};
-  out.notice("background_result", utf8_prefix(string_or(line, "result"), longest_noise), std::move(data));
+  out.notice("background_result", utf8_prefix(string_or(line, "result"), longest_noise),
+             std::move(data));
 }
 
 void claude_adapter::end_turn(const json& line, event_sink& out) {
@@ -233,7 +247,8 @@ void claude_adapter::end_turn(const json& line, event_sink& out) {
   if (end.text.size() > said.size() && items_.turn_text().find(end.text) == std::string::npos)
     items_.add_message(std::string_view{end.text}.substr(said.size()), out);
   out.notice("result", string_or(line, "subtype"),
-             {{"num_turns", int_or(line, "num_turns", 0)}, {"duration_api_ms", int_or(line, "duration_api_ms", 0)},
+             {{"num_turns", int_or(line, "num_turns", 0)},
+              {"duration_api_ms", int_or(line, "duration_api_ms", 0)},
               {"total_cost_usd", number_or(line, "total_cost_usd", 0)}});
   in_turn_ = false;
   out.out().end = std::move(end);
@@ -262,7 +277,8 @@ std::string claude_adapter::interrupt() {
   return in_turn_ ? control_.interrupt() : std::string{};
 }
 
-std::string claude_adapter::answer(std::string_view permission, decision d, std::string_view message) {
+std::string claude_adapter::answer(std::string_view permission, decision d,
+                                   std::string_view message) {
   return control_.answer(permission, d, message);
 }
 
@@ -282,7 +298,8 @@ void claude_adapter::close_open(event_sink& out) {
 std::unique_ptr<adapter> make_claude_adapter(std::string_view resumed) {
   constexpr std::size_t random_digits = 12; // the end of a UUID: 48 random bits
   const auto unique = new_uuid(now_utc());
-  return std::make_unique<claude_adapter>(unique.substr(unique.size() - random_digits), std::string{resumed});
+  return std::make_unique<claude_adapter>(unique.substr(unique.size() - random_digits),
+                                          std::string{resumed});
 }
 
 } // namespace tidemark

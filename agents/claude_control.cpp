@@ -14,8 +14,10 @@ std::string line_of(const json& message) {
 }
 
 std::string success(const std::string& request, json body) {
-  return line_of({{"type", "control_response"},
-                  {"response", {{"subtype", "success"}, {"request_id", request}, {"response", std::move(body)}}}});
+  return line_of(
+    {{"type", "control_response"},
+     {"response",
+      {{"subtype", "success"}, {"request_id", request}, {"response", std::move(body)}}}});
 }
 
 std::string refusal(const std::string& request, const std::string& why) {
@@ -64,7 +66,8 @@ void claude_control::on_permission(const std::string& request, const json& body,
   const auto id = ids_.next();
   const auto tool = string_or(body, "tool_name");
   const auto& input = object_at(body, "input");
-  json data = {{"permission", id}, {"tool", tool}, {"suggestions", array_at(body, "permission_suggestions")}};
+  json data = {
+    {"permission", id}, {"tool", tool}, {"suggestions", array_at(body, "permission_suggestions")}};
   data["input"] = out.line_size() <= max_event_text ? input : json::object({{"truncated", true}});
   copy_text(body, "description", data, "description");
   copy_text(body, "title", data, "title");
@@ -80,9 +83,8 @@ void claude_control::on_permission(const std::string& request, const json& body,
 
 void claude_control::on_cancel(const json& line, event_sink& out) {
   const auto request = string_or(line, "request_id");
-  const auto found = std::ranges::find_if(pending_, [&](const auto& entry) {
-    return entry.second.request == request;
-  });
+  const auto found = std::ranges::find_if(
+    pending_, [&](const auto& entry) { return entry.second.request == request; });
   if (found == pending_.end())
     return; // answered already; the agent drops that answer
   resolve(found->first, "withdrawn", false, out);
@@ -92,7 +94,8 @@ void claude_control::on_cancel(const json& line, event_sink& out) {
 void claude_control::on_response(const json& line, event_sink& out) {
   const auto& response = object_at(line, "response");
   // Answers of ours come back as echoes under the agent's own ids, which are not among these.
-  if (!interrupts_.contains(string_or(response, "request_id")) || string_or(response, "subtype") != "success")
+  if (!interrupts_.contains(string_or(response, "request_id"))
+      || string_or(response, "subtype") != "success")
     return;
   acknowledged_ = true;
   out.out().interrupt_acknowledged = true;
@@ -101,14 +104,17 @@ void claude_control::on_response(const json& line, event_sink& out) {
 std::string claude_control::interrupt() {
   const auto request = ids_.next();
   interrupts_.insert(request);
-  return line_of({{"type", "control_request"}, {"request_id", request}, {"request", json::object({{"subtype", "interrupt"}})}});
+  return line_of({{"type", "control_request"},
+                  {"request_id", request},
+                  {"request", json::object({{"subtype", "interrupt"}})}});
 }
 
 std::string claude_control::repeat_interrupt() {
   return interrupted() && !acknowledged_ ? interrupt() : std::string{};
 }
 
-std::string claude_control::answer(std::string_view permission, decision d, std::string_view message) {
+std::string claude_control::answer(std::string_view permission, decision d,
+                                   std::string_view message) {
   const auto found = pending_.find(permission);
   if (found == pending_.end())
     return {};

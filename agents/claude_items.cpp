@@ -62,7 +62,8 @@ struct claude_items::whole_message {
 };
 
 json claude_items::shape(const text_item& item, std::string_view status) {
-  json made = {{"id", item.id}, {"kind", item.kind}, {"role", "assistant"}, {"status", std::string{status}}};
+  json made = {
+    {"id", item.id}, {"kind", item.kind}, {"role", "assistant"}, {"status", std::string{status}}};
   if (!item.parent.empty())
     made["parent"] = item.parent;
   if (!item.native.empty())
@@ -140,7 +141,8 @@ void claude_items::append(text_item& item, std::string_view text, event_sink& ou
   out.emit("item.delta", std::move(delta));
 }
 
-void claude_items::complete(text_item& item, std::string_view status, bool synthetic, event_sink& out) {
+void claude_items::complete(text_item& item, std::string_view status, bool synthetic,
+                            event_sink& out) {
   item.completed = true;
   if (item.id.empty())
     return;
@@ -186,7 +188,8 @@ void claude_items::on_block(const json& block, const whole_message& message, eve
     out.opaque("assistant", type);
 }
 
-claude_items::text_item* claude_items::streamed(std::string_view kind, const whole_message& message) {
+claude_items::text_item* claude_items::streamed(std::string_view kind,
+                                                const whole_message& message) {
   const auto stream = streams_.find(message.thread);
   if (stream == streams_.end())
     return nullptr;
@@ -220,8 +223,12 @@ void claude_items::on_tool_use(const json& block, const whole_message& message, 
   if (!native.empty() && calls_.contains(native))
     return; // said twice
   const auto id = ids_.next();
-  json item = {{"id", id}, {"kind", "tool_call"}, {"role", "assistant"}, {"status", "in_progress"},
-               {"name", string_or(block, "name")}, {"input", input_of(block, out)},
+  json item = {{"id", id},
+               {"kind", "tool_call"},
+               {"role", "assistant"},
+               {"status", "in_progress"},
+               {"name", string_or(block, "name")},
+               {"input", input_of(block, out)},
                {"tool_use_id", native.empty() ? id : native}};
   if (!native.empty())
     item["native_id"] = native;
@@ -258,8 +265,8 @@ void claude_items::on_tool_result(const json& block, const std::string& parent, 
     item["status"] = is_error ? "failed" : "completed";
     emit_item("item.completed", std::move(item), false, out);
   }
-  json item = {{"id", ids_.next()}, {"kind", "tool_result"}, {"role", "tool"}, {"status", "in_progress"},
-               {"tool_use_id", native}, {"native_id", native}};
+  json item = {{"id", ids_.next()},       {"kind", "tool_result"}, {"role", "tool"},
+               {"status", "in_progress"}, {"tool_use_id", native}, {"native_id", native}};
   if (!parent.empty())
     item["parent"] = parent;
   if (auto call = item_of_call(native); !call.empty())
@@ -268,19 +275,24 @@ void claude_items::on_tool_result(const json& block, const std::string& parent, 
   item["status"] = is_error ? "failed" : "completed";
   item["is_error"] = is_error;
   const auto content = block.find("content");
-  put_bounded(item, "content", content == block.end() ? std::string{} : flatten(*content), max_event_text);
+  put_bounded(item, "content", content == block.end() ? std::string{} : flatten(*content),
+              max_event_text);
   emit_item("item.completed", std::move(item), false, out);
 }
 
-void claude_items::on_user_text(const json& line, const std::string& text, const std::string& parent,
-                                event_sink& out) {
+void claude_items::on_user_text(const json& line, const std::string& text,
+                                const std::string& parent, event_sink& out) {
   if (bool_or(line, "isReplay", false) || text.empty())
     return;
   if (parent.empty()) {
     const auto interrupted = text.starts_with("[Request interrupted by user");
-    return out.notice(interrupted ? "interrupted" : "injected_text", utf8_prefix(text, longest_notice));
+    return out.notice(interrupted ? "interrupted" : "injected_text",
+                      utf8_prefix(text, longest_notice));
   }
-  json item = {{"id", ids_.next()}, {"kind", "message"}, {"role", "user"}, {"status", "in_progress"},
+  json item = {{"id", ids_.next()},
+               {"kind", "message"},
+               {"role", "user"},
+               {"status", "in_progress"},
                {"parent", parent}};
   emit_item("item.started", item, false, out);
   item["status"] = "completed";

@@ -39,10 +39,10 @@ public:
 
 private:
   struct text_item {
-    std::string id;       ///< empty until its first character: empty blocks make no item
-    std::string kind;     ///< `message` or `reasoning`
-    std::string parent;   ///< our id of the subagent's tool call; empty in the main conversation
-    std::string native;   ///< the message's id
+    std::string id;     ///< empty until its first character: empty blocks make no item
+    std::string kind;   ///< `message` or `reasoning`
+    std::string parent; ///< our id of the subagent's tool call; empty in the main conversation
+    std::string native; ///< the message's id
     std::string text;
     bool stopped = false; ///< its end was streamed
     bool completed = false;
@@ -55,11 +55,14 @@ private:
 
   static json shape(const text_item& item, std::string_view status);
   void on_block(const json& block, const whole_message& message, event_sink& out);
-  void on_whole_text(std::string_view kind, std::string_view text, const whole_message& message, event_sink& out);
+  void on_whole_text(std::string_view kind, std::string_view text, const whole_message& message,
+                     event_sink& out);
   void on_tool_use(const json& block, const whole_message& message, event_sink& out);
   void on_tool_result(const json& block, const std::string& parent, event_sink& out);
-  void on_user_text(const json& line, const std::string& text, const std::string& parent, event_sink& out);
-  void open_block(const json& event, message_stream& stream, const std::string& parent, event_sink& out);
+  void on_user_text(const json& line, const std::string& text, const std::string& parent,
+                    event_sink& out);
+  void open_block(const json& event, message_stream& stream, const std::string& parent,
+                  event_sink& out);
   void append(text_item& item, std::string_view text, event_sink& out);
   void complete(text_item& item, std::string_view status, bool synthetic, event_sink& out);
   void close_stream(message_stream& stream, event_sink& out);
@@ -68,9 +71,11 @@ private:
   [[nodiscard]] std::string parent_of(const json& line) const;
 
   id_source& ids_;
-  std::map<std::string, message_stream> streams_;         ///< by parent_tool_use_id; "" is the main one
-  std::map<std::string, json, std::less<>> open_calls_;   ///< by tool_use_id, or our id if it has none
-  std::map<std::string, std::string, std::less<>> calls_; ///< tool_use_id -> our id, also of closed calls
+  std::map<std::string, message_stream> streams_; ///< by parent_tool_use_id; "" is the main one
+  std::map<std::string, json, std::less<>>
+    open_calls_; ///< by tool_use_id, or our id if it has none
+  std::map<std::string, std::string, std::less<>>
+    calls_; ///< tool_use_id -> our id, also of closed calls
   std::optional<std::string> last_message_;
   std::string last_text_;
   std::string turn_text_;

@@ -27,7 +27,8 @@ std::string trimmed(std::string_view text) {
 std::string joined_errors(const json& result) {
   std::string text;
   for (const auto& entry : array_at(result, "errors")) {
-    const auto one = trimmed(entry.is_string() ? entry.get<std::string>() : string_or(entry, "message"));
+    const auto one =
+      trimmed(entry.is_string() ? entry.get<std::string>() : string_or(entry, "message"));
     if (one.empty())
       continue;
     if (!text.empty())
@@ -38,7 +39,8 @@ std::string joined_errors(const json& result) {
 }
 
 std::string failure_message(const json& result, std::int64_t status) {
-  for (auto text : {joined_errors(result), trimmed(string_or(result, "result")), string_or(result, "subtype")})
+  for (auto text :
+       {joined_errors(result), trimmed(string_or(result, "result")), string_or(result, "subtype")})
     if (!text.empty() && text != "success")
       return std::string{utf8_prefix(text, longest_message)};
   if (status > 0)
@@ -95,14 +97,16 @@ turn_error as_error(const failure_class& found, std::string message, json detail
 }
 
 bool is_transient(std::int64_t status, std::string_view api_error) {
-  return status >= 500 || status == 408 || api_error == "server_error" || api_error == "overloaded_error";
+  return status >= 500 || status == 408 || api_error == "server_error"
+         || api_error == "overloaded_error";
 }
 
 turn_error error_of(const json& result, const claude_turn_facts& facts) {
   const auto status = int_or(result, "api_error_status", 0);
   auto message = failure_message(result, status);
   auto details = details_of(result, status);
-  auto why = turn_error{std::string{default_code}, message, is_transient(status, facts.api_error), details};
+  auto why =
+    turn_error{std::string{default_code}, message, is_transient(status, facts.api_error), details};
   if (const auto found = classify_failure({message, facts.api_error, status}))
     why = as_error(*found, std::move(message), std::move(details));
   add_reset(why, facts);
@@ -142,14 +146,17 @@ turn_result read_claude_result(const json& result, const claude_turn_facts& fact
   end.stop_reason = string_or(result, "stop_reason");
   const auto& usage = object_at(result, "usage");
   end.usage = {int_or(usage, "input_tokens", 0), int_or(usage, "output_tokens", 0),
-               int_or(usage, "cache_read_input_tokens", 0), int_or(usage, "cache_creation_input_tokens", 0)};
+               int_or(usage, "cache_read_input_tokens", 0),
+               int_or(usage, "cache_creation_input_tokens", 0)};
   end.model = facts.model;
   end.denials = merged_denials(result, facts);
-  const auto flagged = bool_or(result, "is_error", false) || string_or(result, "subtype").starts_with("error");
+  const auto flagged =
+    bool_or(result, "is_error", false) || string_or(result, "subtype").starts_with("error");
   if (facts.interrupted) {
     end.how = outcome::interrupted;
     const auto status = int_or(result, "api_error_status", 0);
-    end.why = turn_error{"INTERRUPTED", "the turn was interrupted on request", false, details_of(result, status)};
+    end.why = turn_error{"INTERRUPTED", "the turn was interrupted on request", false,
+                         details_of(result, status)};
   } else if (flagged) {
     end.why = error_of(result, facts);
     end.session_lost = end.why->code == "SESSION_LOST";
@@ -174,12 +181,14 @@ turn_result claude_result_of_exit(exit_status how, std::string_view stderr_tail,
     details["stderr"] = repair_utf8(utf8_suffix(stderr_tail, longest_message));
   if (facts.interrupted) {
     end.how = outcome::interrupted;
-    end.why = turn_error{"INTERRUPTED", "the turn was interrupted on request; the agent " + describe(how), false,
-                         std::move(details)};
+    end.why =
+      turn_error{"INTERRUPTED", "the turn was interrupted on request; the agent " + describe(how),
+                 false, std::move(details)};
     return end;
   }
   const auto cause = repair_utf8(utf8_prefix(last_line(stderr_tail), longest_message));
-  auto message = fmt::format("the agent {} without a result{}{}", describe(how), cause.empty() ? "" : ": ", cause);
+  auto message = fmt::format("the agent {} without a result{}{}", describe(how),
+                             cause.empty() ? "" : ": ", cause);
   if (const auto found = classify_failure({stderr_tail, facts.api_error, 0})) {
     end.why = as_error(*found, std::move(message), std::move(details));
     end.session_lost = found->code == "SESSION_LOST";
@@ -188,8 +197,8 @@ turn_result claude_result_of_exit(exit_status how, std::string_view stderr_tail,
     add_reset(*end.why, facts);
     return end;
   }
-  end.why = turn_error{facts.spoke_protocol ? "NO_RESULT" : "CLAUDE_CLI_NO_PARSEABLE_OUTPUT", std::move(message),
-                       how.signal != 0, std::move(details)};
+  end.why = turn_error{facts.spoke_protocol ? "NO_RESULT" : "CLAUDE_CLI_NO_PARSEABLE_OUTPUT",
+                       std::move(message), how.signal != 0, std::move(details)};
   return end;
 }
 

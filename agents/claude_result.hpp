@@ -10,13 +10,13 @@ namespace tidemark {
 
 /// What a turn's own lines said that its result needs.
 struct claude_turn_facts {
-  std::string last_text;            ///< of the main conversation's last message
+  std::string last_text; ///< of the main conversation's last message
   std::string model;
-  std::string api_error;            ///< `error` of the last assistant message
-  std::int64_t limit_resets_at = 0; ///< seconds since 1970 of a rejected rate limit; 0 if none
+  std::string api_error;               ///< `error` of the last assistant message
+  std::int64_t limit_resets_at = 0;    ///< seconds since 1970 of a rejected rate limit; 0 if none
   std::map<std::string, json> denials; ///< by tool_use_id
-  bool interrupted = false;         ///< we asked the agent to stop
-  bool spoke_protocol = false;      ///< at least one line was of the protocol
+  bool interrupted = false;            ///< we asked the agent to stop
+  bool spoke_protocol = false;         ///< at least one line was of the protocol
 };
 
 /// True if a `result` line answers our prompt: results of background work have an origin of their own.

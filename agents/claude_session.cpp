@@ -21,9 +21,12 @@ std::vector<std::string> texts_of(const json& list) {
 json servers_of(const json& line) {
   auto servers = json::array();
   for (const auto& entry : array_at(line, "mcp_servers"))
-    servers.push_back({{"name", string_or(entry, "name")}, {"status", string_or(entry, "status", "unknown")}});
+    servers.push_back(
+      {{"name", string_or(entry, "name")}, {"status", string_or(entry, "status", "unknown")}});
   for (const auto& entry : array_at(line, "mcp_server_errors"))
-    servers.push_back({{"name", string_or(entry, "name")}, {"status", "config_error"}, {"error", string_or(entry, "error")}});
+    servers.push_back({{"name", string_or(entry, "name")},
+                       {"status", "config_error"},
+                       {"error", string_or(entry, "error")}});
   return servers;
 }
 
@@ -71,7 +74,8 @@ void claude_session::on_servers(const json& line, event_sink& out) {
     if (!news)
       continue;
     const auto error = string_or(server, "error");
-    const auto text = fmt::format("MCP server {}: {}{}{}", name, status, error.empty() ? "" : ", ", error);
+    const auto text =
+      fmt::format("MCP server {}: {}{}{}", name, status, error.empty() ? "" : ", ", error);
     server["server"] = name;
     server.erase("name");
     out.notice("mcp_server", text, std::move(server));
@@ -81,7 +85,8 @@ void claude_session::on_servers(const json& line, event_sink& out) {
 
 void claude_session::on_reset(event_sink& out) {
   moved_ = true;
-  out.notice("conversation_reset", "the agent began a new conversation", json::object({{"old_session", session_}}));
+  out.notice("conversation_reset", "the agent began a new conversation",
+             json::object({{"old_session", session_}}));
 }
 
 void claude_session::on_line(const json& line, event_sink& out) {

@@ -35,10 +35,10 @@ private:
   std::string resumed_;
   std::string session_;
   std::string model_;
-  json facts_ = json::object();   ///< of the last init, as `session.started` shows them
-  json announced_;                ///< the last `session.started`
+  json facts_ = json::object(); ///< of the last init, as `session.started` shows them
+  json announced_;              ///< the last `session.started`
   std::map<std::string, std::string> servers_; ///< MCP server -> state
-  bool moved_ = false;            ///< a reset was announced; the next id is the new one
+  bool moved_ = false; ///< a reset was announced; the next id is the new one
 };
 
 } // namespace tidemark

@@ -10,7 +10,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t longest_text = 2 << 10;
-constexpr std::array<std::string_view, 5> final_states{"completed", "failed", "killed", "stopped", "cancelled"};
+constexpr std::array<std::string_view, 5> final_states{"completed", "failed", "killed", "stopped",
+                                                       "cancelled"};
 
 bool is_final(std::string_view status) {
   return std::ranges::find(final_states, status) != final_states.end();
@@ -54,7 +55,8 @@ void claude_tasks::end(const json& line, const std::string& status, event_sink& 
     return; // its end was told before
   auto data = task_of(line);
   data["status"] = status;
-  out.notice("task_ended", utf8_prefix(string_or(line, "summary", status), longest_text), std::move(data));
+  out.notice("task_ended", utf8_prefix(string_or(line, "summary", status), longest_text),
+             std::move(data));
 }
 
 } // namespace tidemark

@@ -27,7 +27,10 @@ class event_sink {
 public:
   /// Events that came from no line, or whose line was not kept.
   explicit event_sink(adapter_output& out) : out_(out) {}
-  event_sink(adapter_output& out, std::string_view line) : out_(out), line_(line), has_line_(true) {}
+  event_sink(adapter_output& out, std::string_view line)
+    : out_(out),
+      line_(line),
+      has_line_(true) {}
 
   void emit(std::string type, json data) {
     agent_event made{std::move(type), std::move(data), nullptr};

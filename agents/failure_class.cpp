@@ -28,19 +28,21 @@ std::string normalized(std::string_view text) {
 
 template <std::size_t N>
 bool has_any(std::string_view text, const std::array<std::string_view, N>& phrases) {
-  return std::ranges::any_of(phrases, [&](auto phrase) { return text.find(phrase) != std::string_view::npos; });
+  return std::ranges::any_of(
+    phrases, [&](auto phrase) { return text.find(phrase) != std::string_view::npos; });
 }
 
 constexpr std::array<std::string_view, 2> lost_session{"no conversation found with session id",
                                                        "no conversation found to continue"};
 constexpr std::array<std::string_view, 9> no_login{
-  "please run /login",   "invalid api key",      "not logged in",
-  "authentication_error", "authentication_failed", "invalid bearer token",
+  "please run /login",       "invalid api key",        "not logged in",
+  "authentication_error",    "authentication_failed",  "invalid bearer token",
   "oauth token has expired", "failed to authenticate", "invalid x-api-key"};
-constexpr std::array<std::string_view, 3> limits{"rate_limit_error", "usage limit reached", "you've hit your"};
+constexpr std::array<std::string_view, 3> limits{"rate_limit_error", "usage limit reached",
+                                                 "you've hit your"};
 constexpr std::array<std::string_view, 1> no_credit{"credit balance is too low"};
-constexpr std::array<std::string_view, 2> broken_session{"tool_use ids were found without tool_result",
-                                                         "unexpected tool_use_id found in tool_result"};
+constexpr std::array<std::string_view, 2> broken_session{
+  "tool_use ids were found without tool_result", "unexpected tool_use_id found in tool_result"};
 
 failure_class authentication_failed() {
   return {"AUTHENTICATION_FAILED", false};
@@ -67,7 +69,8 @@ std::string reset_hint(std::string_view text) {
   constexpr std::size_t longest_hint = 64;
   const auto lower = normalized(text);
   if (const auto bar = lower.rfind("limit reached|"); bar != std::string::npos) {
-    const auto digits = std::string_view{lower}.substr(bar + std::string_view{"limit reached|"}.size());
+    const auto digits =
+      std::string_view{lower}.substr(bar + std::string_view{"limit reached|"}.size());
     const auto end = std::min(digits.find_first_not_of("0123456789"), digits.size());
     return std::string{digits.substr(0, std::min(end, longest_hint))};
   }
@@ -83,19 +86,23 @@ std::optional<failure_class> classify_failure(const failure_signs& signs) {
   if (has_any(text, lost_session))
     return failure_class{"SESSION_LOST", true};
   if (has_any(text, broken_session))
-    return failure_class{"SESSION_BROKEN", false,
-                         "the agent's conversation is damaged: reset the session of this workspace to go on"};
-  if (signs.api_error == "authentication_failed" || signs.http_status == 401 || has_any(text, no_login))
+    return failure_class{
+      "SESSION_BROKEN", false,
+      "the agent's conversation is damaged: reset the session of this workspace to go on"};
+  if (signs.api_error == "authentication_failed" || signs.http_status == 401
+      || has_any(text, no_login))
     return authentication_failed();
   if (signs.api_error == "billing_error" || has_any(text, no_credit))
     return failure_class{"BILLING_ERROR", false};
   if (signs.api_error == "rate_limit" || signs.http_status == 429 || has_any(text, limits))
     return rate_limited();
-  if (text.find("session id") != std::string::npos && text.find("is already in use") != std::string::npos)
+  if (text.find("session id") != std::string::npos
+      && text.find("is already in use") != std::string::npos)
     return failure_class{"SESSION_IN_USE", true};
   if (text.find("cannot be used with root/sudo") != std::string::npos)
-    return failure_class{"RUNTIME_UNAVAILABLE", false,
-                         "the workspace's own .claude/settings.json may ask for a mode that root must not use"};
+    return failure_class{
+      "RUNTIME_UNAVAILABLE", false,
+      "the workspace's own .claude/settings.json may ask for a mode that root must not use"};
   return std::nullopt;
 }
 

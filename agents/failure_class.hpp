@@ -9,8 +9,8 @@ namespace tidemark {
 
 /// What is known about a failure of Claude Code, or about a result that may be one in disguise.
 struct failure_signs {
-  std::string_view text;        ///< error text, result or stderr
-  std::string_view api_error;   ///< `error` of the assistant message: `rate_limit`, `server_error` …
+  std::string_view text;      ///< error text, result or stderr
+  std::string_view api_error; ///< `error` of the assistant message: `rate_limit`, `server_error` …
   std::int64_t http_status = 0; ///< of the model API; 0 if unknown
 };
 

@@ -17,11 +17,13 @@ namespace {
 using environment = std::map<std::string, std::string>;
 
 constexpr std::array<std::string_view, 4> inherited{"PATH", "LANG", "TZ", "TMPDIR"};
-constexpr std::string_view default_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view default_path =
+  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Marks of a surrounding Claude Code session: with them the CLI refuses to start or keeps no
 /// transcript, so not even `agent.env` lets them through.
-constexpr std::array<std::string_view, 3> session_marks{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"};
+constexpr std::array<std::string_view, 3> session_marks{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT",
+                                                        "CLAUDE_CODE_SSE_PORT"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
@@ -35,7 +37,8 @@ bool is_servers_own(std::string_view name) {
 /// `agent.env` entries: a name, or a beginning followed by `*`.
 bool is_passed(std::string_view name, const std::vector<std::string>& passed) {
   return std::ranges::any_of(passed, [&](std::string_view entry) {
-    return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry;
+    return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1))
+                                : name == entry;
   });
 }
 
@@ -110,7 +113,8 @@ expected<settings> read_settings(const launch_inputs& inputs) {
 environment inherited_environment(const launch_inputs& inputs) {
   environment made;
   for (const auto& [name, value] : inputs.server_environment) {
-    const auto wanted = is_one_of(name, inherited) || name.starts_with("LC_") || is_passed(name, inputs.passed_names);
+    const auto wanted =
+      is_one_of(name, inherited) || name.starts_with("LC_") || is_passed(name, inputs.passed_names);
     if (wanted && is_valid_name(name) && !is_one_of(name, session_marks) && !is_servers_own(name))
       made[name] = value;
   }
@@ -121,7 +125,8 @@ environment inherited_environment(const launch_inputs& inputs) {
 /// Later ones win: server, provider settings, project settings, the turn's own, ours.
 environment build_environment(const launch_inputs& inputs, const settings& files) {
   auto made = inherited_environment(inputs);
-  for (const auto* more : {&files.provider.environment, &files.project.environment, &inputs.turn_environment})
+  for (const auto* more :
+       {&files.provider.environment, &files.project.environment, &inputs.turn_environment})
     for (const auto& [name, value] : *more)
       if (is_valid_name(name))
         made.insert_or_assign(name, value.substr(0, value.find('\0')));
@@ -137,14 +142,16 @@ environment build_environment(const launch_inputs& inputs, const settings& files
 
 /// The CLI ranks its flag over ANTHROPIC_MODEL over its settings; so a model of the project's settings
 /// becomes the flag only where no variable names one.
-std::string choose_model(const launch_inputs& inputs, const settings& files, const environment& env) {
+std::string choose_model(const launch_inputs& inputs, const settings& files,
+                         const environment& env) {
   if (!inputs.model.empty())
     return inputs.model;
   const auto named = env.find("ANTHROPIC_MODEL");
   return named != env.end() && !named->second.empty() ? std::string{} : files.project.model;
 }
 
-void add_rights(std::vector<std::string>& argv, const launch_inputs& inputs, const settings& files) {
+void add_rights(std::vector<std::string>& argv, const launch_inputs& inputs,
+                const settings& files) {
   const auto rights = summarize(inputs.rights);
   if (!rights.allowed_tools.empty())
     argv.insert(argv.end(), {"--tools", joined(rights.allowed_tools)});
@@ -159,12 +166,18 @@ void add_rights(std::vector<std::string>& argv, const launch_inputs& inputs, con
     argv.insert(argv.end(), {"--mcp-config", inputs.workspace_directory + "/.mcp.json"});
 }
 
-std::vector<std::string> build_argv(const launch_inputs& inputs, const settings& files, const std::string& model) {
-  std::vector<std::string> argv{inputs.binary,      "-p",
-                                "--input-format",   "stream-json",
-                                "--output-format",  "stream-json",
-                                "--verbose",        "--include-partial-messages",
-                                "--permission-prompt-tool", "stdio"};
+std::vector<std::string> build_argv(const launch_inputs& inputs, const settings& files,
+                                    const std::string& model) {
+  std::vector<std::string> argv{inputs.binary,
+                                "-p",
+                                "--input-format",
+                                "stream-json",
+                                "--output-format",
+                                "stream-json",
+                                "--verbose",
+                                "--include-partial-messages",
+                                "--permission-prompt-tool",
+                                "stdio"};
   if (!model.empty())
     argv.insert(argv.end(), {"--model", model});
   add_rights(argv, inputs, files);
@@ -193,7 +206,8 @@ bool holds_credentials(std::string_view url) {
   return url.find("://") != std::string_view::npos && url.find('@') != std::string_view::npos;
 }
 
-std::vector<std::string> secrets_of(const launch_plan& plan, const launch_inputs& inputs, const settings& files) {
+std::vector<std::string> secrets_of(const launch_plan& plan, const launch_inputs& inputs,
+                                    const settings& files) {
   std::vector<std::string> secrets;
   for (const auto& [name, value] : plan.environment)
     if (names_secret(name) || holds_credentials(value))
@@ -214,7 +228,8 @@ std::vector<std::string> secrets_of(const launch_plan& plan, const launch_inputs
 expected<launch_plan> plan_claude(const launch_inputs& inputs) {
   for (const auto& [name, value] : inputs.turn_environment)
     if (!is_valid_name(name))
-      return fail(errc::invalid_argument, fmt::format("\"{}\" is not the name of an environment variable", name));
+      return fail(errc::invalid_argument,
+                  fmt::format("\"{}\" is not the name of an environment variable", name));
   const auto files = read_settings(inputs);
   if (!files)
     return tl::unexpected{files.error()};

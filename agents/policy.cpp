@@ -31,11 +31,12 @@ bool holds(const std::array<std::string_view, N>& list, std::string_view tool) {
 
 bool allows(policy p, std::string_view tool) {
   switch (p) {
-    case policy::relaxed: return true;
-    // The subagent tool is called Task or Agent, by version. MCP tools come from the workspace's own
-    // .mcp.json, which is used without prompts; an agent with Bash gains no right by them.
-    case policy::agent: return holds(agent_tools, tool) || tool == "Agent" || tool.starts_with("mcp__");
-    case policy::strict: return holds(strict_tools, tool);
+  case policy::relaxed: return true;
+  // The subagent tool is called Task or Agent, by version. MCP tools come from the workspace's own
+  // .mcp.json, which is used without prompts; an agent with Bash gains no right by them.
+  case policy::agent:
+    return holds(agent_tools, tool) || tool == "Agent" || tool.starts_with("mcp__");
+  case policy::strict: return holds(strict_tools, tool);
   }
   return false;
 }
@@ -52,18 +53,18 @@ expected<policy> parse_policy(std::string_view text) {
 
 std::string_view to_string(policy p) noexcept {
   switch (p) {
-    case policy::relaxed: return "relaxed";
-    case policy::agent: return "agent";
-    case policy::strict: return "strict";
+  case policy::relaxed: return "relaxed";
+  case policy::agent: return "agent";
+  case policy::strict: return "strict";
   }
   return "strict";
 }
 
 policy_summary summarize(policy p) {
   switch (p) {
-    case policy::relaxed: return {{}, {}, true, true, true};
-    case policy::agent: return {names(agent_tools), names(agent_blocked), true, true, true};
-    case policy::strict: break;
+  case policy::relaxed: return {{}, {}, true, true, true};
+  case policy::agent: return {names(agent_tools), names(agent_blocked), true, true, true};
+  case policy::strict: break;
   }
   return {names(strict_tools), names(strict_blocked), false, false, false};
 }
@@ -71,8 +72,9 @@ policy_summary summarize(policy p) {
 policy_answer answer_by_policy(policy p, std::string_view tool) {
   if (allows(p, tool))
     return {decision::allow, {}};
-  return {decision::deny, fmt::format("Denied by policy: {} does not allow {}", to_string(p),
-                                      tool.empty() ? "a tool without a name" : tool.substr(0, 200))};
+  return {decision::deny,
+          fmt::format("Denied by policy: {} does not allow {}", to_string(p),
+                      tool.empty() ? "a tool without a name" : tool.substr(0, 200))};
 }
 
 } // namespace tidemark

@@ -20,9 +20,11 @@ constexpr const char* mcp_file = "the workspace's .mcp.json";
 expected<json> object_in(const std::string& text, const char* file) {
   auto parsed = parse_json(text);
   if (!parsed)
-    return fail(errc::invalid_argument, fmt::format("{} is broken: {}", file, parsed.error().message));
+    return fail(errc::invalid_argument,
+                fmt::format("{} is broken: {}", file, parsed.error().message));
   if (!parsed->is_object())
-    return fail(errc::invalid_argument, fmt::format("{} is broken: it must hold a JSON object", file));
+    return fail(errc::invalid_argument,
+                fmt::format("{} is broken: it must hold a JSON object", file));
   return parsed;
 }
 
@@ -55,11 +57,14 @@ void add_secret(settings_contribution& to, const std::string& value) {
 } // namespace
 
 bool names_secret(const std::string& name) {
-  constexpr std::array<std::string_view, 8> signs{"TOKEN",  "KEY",        "SECRET", "PASSWORD",
-                                                  "PASSWD", "CREDENTIAL", "AUTHORIZATION", "CUSTOM_HEADERS"};
+  constexpr std::array<std::string_view, 8> signs{"TOKEN",         "KEY",           "SECRET",
+                                                  "PASSWORD",      "PASSWD",        "CREDENTIAL",
+                                                  "AUTHORIZATION", "CUSTOM_HEADERS"};
   auto upper = name;
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return std::ranges::any_of(signs, [&](auto sign) { return upper.find(sign) != std::string::npos; });
+  std::ranges::transform(upper, upper.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return std::ranges::any_of(signs,
+                             [&](auto sign) { return upper.find(sign) != std::string::npos; });
 }
 
 expected<settings_contribution> read_provider_settings(const std::optional<std::string>& file) {
@@ -70,7 +75,8 @@ expected<settings_contribution> read_provider_settings(const std::optional<std::
   if (!root)
     return tl::unexpected{root.error()};
   if (is_present(*root, "providers") && !root->at("providers").is_object())
-    return fail(errc::invalid_argument, fmt::format("{} is broken: \"providers\" must be an object", provider_file));
+    return fail(errc::invalid_argument,
+                fmt::format("{} is broken: \"providers\" must be an object", provider_file));
   if (const auto timeout = int_or(*root, "timeout_ms", 0); timeout > 0)
     made.environment["API_TIMEOUT_MS"] = std::to_string(timeout);
   // Every provider's token is a secret, also of those that are not active now.
@@ -83,9 +89,11 @@ expected<settings_contribution> read_provider_settings(const std::optional<std::
     return made;
   const auto chosen = providers.find(active);
   if (chosen == providers.end() || !chosen->is_object())
-    return fail(errc::invalid_argument,
-                fmt::format("{} is broken: \"active_provider\" names \"{}\", which \"providers\" does not hold",
-                            provider_file, active));
+    return fail(
+      errc::invalid_argument,
+      fmt::format(
+        "{} is broken: \"active_provider\" names \"{}\", which \"providers\" does not hold",
+        provider_file, active));
   put(made, "ANTHROPIC_BASE_URL", string_or(*chosen, "base_url"));
   put(made, "ANTHROPIC_AUTH_TOKEN", string_or(*chosen, "auth_token"));
   put(made, "ANTHROPIC_MODEL", string_or(*chosen, "model"));
@@ -100,11 +108,13 @@ expected<settings_contribution> read_project_settings(const std::optional<std::s
   if (!root)
     return tl::unexpected{root.error()};
   if (is_present(*root, "env") && !root->at("env").is_object())
-    return fail(errc::invalid_argument, fmt::format("{} is broken: \"env\" must be an object", project_file));
+    return fail(errc::invalid_argument,
+                fmt::format("{} is broken: \"env\" must be an object", project_file));
   for (const auto& [name, value] : object_at(*root, "env").items()) {
     const auto text = value_text(value);
     if (!text)
-      return fail(errc::invalid_argument, fmt::format("{} is broken: \"env\".\"{}\" must be a text", project_file, name));
+      return fail(errc::invalid_argument,
+                  fmt::format("{} is broken: \"env\".\"{}\" must be a text", project_file, name));
     put(made, name.c_str(), *text);
     if (names_secret(name))
       made.secrets.push_back(*text);

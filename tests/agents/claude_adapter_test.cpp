@@ -33,22 +33,29 @@ SCENARIO("session.started tells the conversation and its facts, and only again w
 
 SCENARIO("MCP servers that are not there are told once, and again when their state changes") {
   conversation c;
-  const json servers = {{{"name", "good"}, {"status", "connected"}}, {{"name", "slow"}, {"status", "pending"}}};
-  const json errors = {{{"name", "typo"}, {"error", "invalid config"}}, {{"name", "bad"}, {"error", "no command"}}};
+  const json servers = {{{"name", "good"}, {"status", "connected"}},
+                        {{"name", "slow"}, {"status", "pending"}}};
+  const json errors = {{{"name", "typo"}, {"error", "invalid config"}},
+                       {{"name", "bad"}, {"error", "no command"}}};
   const auto line = init({{"mcp_servers", servers}, {"mcp_server_errors", errors}});
   c.lines({line, line});
   REQUIRE(c.of("agent.notice").size() == 3);
   REQUIRE(c.of("agent.notice")[0]["server"] == "slow");
   REQUIRE(c.of("agent.notice")[1]["status"] == "config_error");
   REQUIRE(c.of("session.started")[0]["mcp_servers"].size() == 4);
-  c.line(init({{"mcp_servers", {{{"name", "slow"}, {"status", "connected"}}, {{"name", "x"}, {"status", "connected"}}}}}));
+  c.line(init(
+    {{"mcp_servers",
+      {{{"name", "slow"}, {"status", "connected"}}, {{"name", "x"}, {"status", "connected"}}}}}));
   REQUIRE(c.notice("mcp_server")["status"] == "connected");
 }
 
 SCENARIO("a retry of the model API announces a silence") {
   conversation c;
-  const auto made = c.line(system_line("api_retry", {{"attempt", 2}, {"max_retries", 10}, {"retry_delay_ms", 20000},
-                                                {"error_status", 529}, {"error", "overloaded"}}));
+  const auto made = c.line(system_line("api_retry", {{"attempt", 2},
+                                                     {"max_retries", 10},
+                                                     {"retry_delay_ms", 20000},
+                                                     {"error_status", 529},
+                                                     {"error", "overloaded"}}));
   REQUIRE(made.quiet_for == std::chrono::seconds{20});
   REQUIRE(made.events.at(0).type == "agent.retrying");
   REQUIRE(made.events.at(0).data["attempt"] == 2);
@@ -58,15 +65,19 @@ SCENARIO("a retry of the model API announces a silence") {
 
 SCENARIO("lines without news make no events") {
   conversation c;
-  c.lines({system_line("thinking_tokens"), system_line("status", {{"status", "requesting"}}), R"({"type":"tool_progress"})",
-           "", "  \r", R"({"type":"control_response","response":{"request_id":"other"}})"});
+  c.lines({system_line("thinking_tokens"), system_line("status", {{"status", "requesting"}}),
+           R"({"type":"tool_progress"})", "", "  \r",
+           R"({"type":"control_response","response":{"request_id":"other"}})"});
   REQUIRE(c.events.empty());
 }
 
 SCENARIO("rate limits and compaction are notices; the same limit is told once") {
   conversation c;
-  const std::string limit = R"({"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1900000000}})";
-  c.lines({limit, limit, system_line("compact_boundary", {{"compact_metadata", {{"trigger", "auto"}, {"pre_tokens", 1000}}}})});
+  const std::string limit =
+    R"({"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1900000000}})";
+  c.lines({limit, limit,
+           system_line("compact_boundary",
+                       {{"compact_metadata", {{"trigger", "auto"}, {"pre_tokens", 1000}}}})});
   REQUIRE(c.of("agent.notice").size() == 2);
   REQUIRE(c.notice("rate_limit")["resets_at"] == 1900000000);
   REQUIRE(c.notice("compaction")["trigger"] == "auto");
@@ -74,7 +85,8 @@ SCENARIO("rate limits and compaction are notices; the same limit is told once") 
 
 SCENARIO("what we have no form for is kept as opaque, with its line") {
   conversation c;
-  c.lines({R"({"type":"brand_new","subtype":"x","n":18446744073709551616})", system_line("brand_new"), R"({"type":7})", "{}"});
+  c.lines({R"({"type":"brand_new","subtype":"x","n":18446744073709551616})",
+           system_line("brand_new"), R"({"type":7})", "{}"});
   REQUIRE(c.of("agent.opaque").size() == 4);
   REQUIRE(c.events.at(0).data["type"] == "brand_new");
   REQUIRE(c.events.at(0).data["subtype"] == "x");
@@ -83,8 +95,9 @@ SCENARIO("what we have no form for is kept as opaque, with its line") {
 
 SCENARIO("output that is not the protocol is noise and disturbs nothing after it") {
   conversation c;
-  c.lines({"Now using node v20", "[{\"type\":\"system\"}]", "42", "\xFF\xFE not utf8", std::string(100'000, 'z'),
-           "{\"type\":\"result\",\"cut", says("still here"), result("still here")});
+  c.lines({"Now using node v20", "[{\"type\":\"system\"}]", "42", "\xFF\xFE not utf8",
+           std::string(100'000, 'z'), "{\"type\":\"result\",\"cut", says("still here"),
+           result("still here")});
   REQUIRE(c.of("agent.noise").size() == 6);
   REQUIRE(c.of("agent.noise")[3]["text"] == "\xEF\xBF\xBD\xEF\xBF\xBD not utf8");
   REQUIRE(c.of("agent.noise")[4]["truncated"] == true);
@@ -106,13 +119,16 @@ SCENARIO("a line over the limit is named with its size and kept out of the log")
 
 SCENARIO("background tasks are counted until any sign of their end") {
   conversation c;
-  c.lines({system_line("task_started", {{"task_id", "a"}}), system_line("task_started", {{"task_id", "b"}})});
+  c.lines({system_line("task_started", {{"task_id", "a"}}),
+           system_line("task_started", {{"task_id", "b"}})});
   REQUIRE(c.agent->open_tasks() == 2);
-  c.lines({system_line("task_updated", {{"task_id", "a"}, {"patch", {{"status", "running"}, {"x", 1}}}}),
-           system_line("task_updated", {{"task_id", "a"}, {"patch", {{"status", "killed"}, {"x", 1}}}}),
-           system_line("task_notification", {{"task_id", "b"}, {"status", "stopped"}})});
+  c.lines(
+    {system_line("task_updated", {{"task_id", "a"}, {"patch", {{"status", "running"}, {"x", 1}}}}),
+     system_line("task_updated", {{"task_id", "a"}, {"patch", {{"status", "killed"}, {"x", 1}}}}),
+     system_line("task_notification", {{"task_id", "b"}, {"status", "stopped"}})});
   REQUIRE(c.agent->open_tasks() == 0);
-  c.line(system_line("background_tasks_changed", {{"tasks", json::array({{{"task_id", "c"}, {"task_type", "local_bash"}}})}}));
+  c.line(system_line("background_tasks_changed",
+                     {{"tasks", json::array({{{"task_id", "c"}, {"task_type", "local_bash"}}})}}));
   REQUIRE(c.agent->open_tasks() == 1);
   c.exit({0, 0});
   REQUIRE(c.agent->open_tasks() == 0);
@@ -122,7 +138,8 @@ SCENARIO("what comes after the end of a turn is recorded, but ends nothing") {
   conversation c;
   c.lines({init(), says("Started."), result("Started.")});
   REQUIRE(c.ends.size() == 1);
-  c.lines({system_line("task_updated", {{"task_id", "b"}, {"patch", {{"status", "completed"}, {"x", 1}}}}),
+  c.lines({system_line("task_updated",
+                       {{"task_id", "b"}, {"patch", {{"status", "completed"}, {"x", 1}}}}),
            says("The job is done.", "msg_2"),
            result("The job is done.", {{"origin", {{"kind", "task-notification"}, {"x", 1}}}})});
   REQUIRE(c.ends.size() == 1);
@@ -142,8 +159,10 @@ SCENARIO("a result of background work does not end the turn that runs") {
 
 SCENARIO("stop reasons, idle states and usage are no end of a turn") {
   conversation c;
-  c.lines({assistant(tool_use("t", "Bash")), stream({{"type", "message_delta"}, {"delta", {{"stop_reason", "tool_use"}, {"x", 1}}}}),
-           stream({{"type", "message_stop"}, {"x", 1}}), system_line("session_state_changed", {{"state", "idle"}})});
+  c.lines({assistant(tool_use("t", "Bash")),
+           stream({{"type", "message_delta"}, {"delta", {{"stop_reason", "tool_use"}, {"x", 1}}}}),
+           stream({{"type", "message_stop"}, {"x", 1}}),
+           system_line("session_state_changed", {{"state", "idle"}})});
   REQUIRE(c.ends.empty());
   c.lines({tool_result("t", "ok"), says("done", "msg_2"), result("done")});
   REQUIRE(c.end().how == outcome::succeeded);
@@ -154,15 +173,17 @@ SCENARIO("after a reset the next line tells the new conversation") {
   c.lines({init(), says("before"), result("before", {{"total_cost_usd", 1.5}})});
   REQUIRE(c.end().cost_usd == Approx(1.5));
   c.agent->begin_turn("again");
-  c.lines({R"({"type":"conversation_reset","new_conversation_id":"x"})", init({{"session_id", session_b}}),
-           says("after", "msg_2"), result("after", {{"total_cost_usd", 0.01}, {"session_id", session_b}})});
+  c.lines({R"({"type":"conversation_reset","new_conversation_id":"x"})",
+           init({{"session_id", session_b}}), says("after", "msg_2"),
+           result("after", {{"total_cost_usd", 0.01}, {"session_id", session_b}})});
   REQUIRE(c.session == session_b);
   REQUIRE(c.end().cost_usd == Approx(0.01));
   REQUIRE_FALSE(c.notice("conversation_reset").is_null());
   REQUIRE(c.of("session.started").at(1)["session"] == session_b);
 }
 
-SCENARIO("the cost of a turn is what the running total grew by, also where the total starts again") {
+SCENARIO(
+  "the cost of a turn is what the running total grew by, also where the total starts again") {
   conversation c;
   const auto turn = [&](double total, const json& more = json::object()) {
     c.agent->begin_turn("x");

@@ -47,7 +47,8 @@ SCENARIO("a denial always has a message") {
 
 SCENARIO("an ask that the agent withdraws is resolved and needs no answer") {
   conversation c;
-  c.lines({permission_request("req_1", "Bash", json::object()), R"({"type":"control_cancel_request","request_id":"req_1"})"});
+  c.lines({permission_request("req_1", "Bash", json::object()),
+           R"({"type":"control_cancel_request","request_id":"req_1"})"});
   REQUIRE(c.withdrawn == std::vector<std::string>{c.asks.at(0).id});
   REQUIRE(c.of("permission.resolved").at(0)["by"] == "withdrawn");
   REQUIRE(c.agent->answer(c.asks[0].id, decision::allow, "").empty());
@@ -57,9 +58,15 @@ SCENARIO("an ask that the agent withdraws is resolved and needs no answer") {
 SCENARIO("asks that are open when the turn ends are resolved by the agent") {
   conversation c;
   c.line(permission_request("req_1", "Bash", json::object()));
-  WHEN("a result comes") { c.line(result("x")); }
-  WHEN("the process dies") { c.exit({-1, 9}); }
-  WHEN("the turn is given up") { c.add(c.agent->abandon_turn()); }
+  WHEN("a result comes") {
+    c.line(result("x"));
+  }
+  WHEN("the process dies") {
+    c.exit({-1, 9});
+  }
+  WHEN("the turn is given up") {
+    c.add(c.agent->abandon_turn());
+  }
   const auto resolved = c.of("permission.resolved").at(0);
   REQUIRE(resolved["by"] == "agent");
   REQUIRE(resolved["synthetic"] == true);
@@ -68,12 +75,14 @@ SCENARIO("asks that are open when the turn ends are resolved by the agent") {
 
 SCENARIO("a control request that we cannot serve is refused at once") {
   conversation c;
-  c.lines({R"({"type":"control_request","request_id":"r1","request":{"subtype":"request_user_dialog"}})",
-           R"({"type":"control_request","request_id":"r2","request":{"subtype":"can_use_tool"}})",
-           R"({"type":"control_request","request":{"subtype":"nobody to answer"}})"});
+  c.lines(
+    {R"({"type":"control_request","request_id":"r1","request":{"subtype":"request_user_dialog"}})",
+     R"({"type":"control_request","request_id":"r2","request":{"subtype":"can_use_tool"}})",
+     R"({"type":"control_request","request":{"subtype":"nobody to answer"}})"});
   REQUIRE(c.asks.empty());
   const auto cut = c.replies.find('\n') + 1;
-  for (const auto& [bytes, id] : {std::pair{c.replies.substr(0, cut), "r1"}, std::pair{c.replies.substr(cut), "r2"}}) {
+  for (const auto& [bytes, id] :
+       {std::pair{c.replies.substr(0, cut), "r1"}, std::pair{c.replies.substr(cut), "r2"}}) {
     const auto sent = only_line(bytes);
     REQUIRE(sent["response"]["subtype"] == "error");
     REQUIRE(sent["response"]["request_id"] == id);
@@ -81,15 +90,18 @@ SCENARIO("a control request that we cannot serve is refused at once") {
   }
 }
 
-SCENARIO("an interrupt is a control request; its turn ends as interrupted and the next one is untouched") {
+SCENARIO(
+  "an interrupt is a control request; its turn ends as interrupted and the next one is untouched") {
   conversation c;
   c.lines({init(), assistant(tool_use("t", "Bash"))});
   const auto sent = only_line(c.agent->interrupt());
   REQUIRE(sent["type"] == "control_request");
   REQUIRE(sent["request"]["subtype"] == "interrupt");
   json response = {{"subtype", "success"}, {"request_id", sent["request_id"]}};
-  REQUIRE(c.line(dump_json({{"type", "control_response"}, {"response", response}})).interrupt_acknowledged);
-  auto last = parse_json(result("", {{"subtype", "error_during_execution"}, {"is_error", true}})).value();
+  REQUIRE(c.line(dump_json({{"type", "control_response"}, {"response", response}}))
+            .interrupt_acknowledged);
+  auto last =
+    parse_json(result("", {{"subtype", "error_during_execution"}, {"is_error", true}})).value();
   last.erase("result");
   c.line(dump_json(last));
   REQUIRE(c.end().how == outcome::interrupted);

@@ -5,7 +5,8 @@
 using namespace tidemark;
 using namespace tidemark::test;
 
-SCENARIO("a whole message becomes one item, started and completed, with the line as raw on the first") {
+SCENARIO(
+  "a whole message becomes one item, started and completed, with the line as raw on the first") {
   conversation c;
   const auto made = c.line(says("Hello."));
   REQUIRE(made.events.size() == 2);
@@ -24,8 +25,9 @@ SCENARIO("a whole message becomes one item, started and completed, with the line
 
 SCENARIO("streamed text is shown once: deltas, then the completed item with their joined text") {
   conversation c;
-  c.lines({message_start("msg_1"), block_start(0, text_block("")), text_delta(0, "Grüße, "), text_delta(0, "世界 🙂"),
-           stream({{"type", "content_block_stop"}, {"index", 0}}), says("Grüße, 世界 🙂")});
+  c.lines({message_start("msg_1"), block_start(0, text_block("")), text_delta(0, "Grüße, "),
+           text_delta(0, "世界 🙂"), stream({{"type", "content_block_stop"}, {"index", 0}}),
+           says("Grüße, 世界 🙂")});
   REQUIRE(c.of("item.started").size() == 1);
   REQUIRE(c.of("item.delta").size() == 2);
   REQUIRE(c.items("message").size() == 1);
@@ -35,9 +37,11 @@ SCENARIO("streamed text is shown once: deltas, then the completed item with thei
 
 SCENARIO("the whole message adds what the deltas lacked, and never takes anything back") {
   conversation c;
-  c.lines({message_start("msg_1"), block_start(0, text_block("")), text_delta(0, "one"), says("one two")});
+  c.lines({message_start("msg_1"), block_start(0, text_block("")), text_delta(0, "one"),
+           says("one two")});
   REQUIRE(c.items("message")[0]["text"] == "one two");
-  c.lines({message_start("msg_2"), block_start(0, text_block("")), text_delta(0, "shown"), says("other", "msg_2")});
+  c.lines({message_start("msg_2"), block_start(0, text_block("")), text_delta(0, "shown"),
+           says("other", "msg_2")});
   REQUIRE(c.items("message")[1]["text"] == "shown");
   REQUIRE(c.broken_promise() == "");
 }
@@ -45,8 +49,12 @@ SCENARIO("the whole message adds what the deltas lacked, and never takes anythin
 SCENARIO("several blocks of one message, streamed or not, keep their order") {
   conversation c;
   c.lines({message_start("m"), block_start(0, {{"type", "thinking"}, {"thinking", ""}}),
-           stream({{"type", "content_block_delta"}, {"index", 0}, {"delta", {{"type", "thinking_delta"}, {"thinking", "hm"}}}}),
-           stream({{"type", "content_block_delta"}, {"index", 0}, {"delta", {{"type", "signature_delta"}, {"signature", "x"}}}}),
+           stream({{"type", "content_block_delta"},
+                   {"index", 0},
+                   {"delta", {{"type", "thinking_delta"}, {"thinking", "hm"}}}}),
+           stream({{"type", "content_block_delta"},
+                   {"index", 0},
+                   {"delta", {{"type", "signature_delta"}, {"signature", "x"}}}}),
            assistant({{"type", "thinking"}, {"thinking", "hm"}, {"signature", "x"}}, "m"),
            block_start(1, text_block("")), text_delta(1, "a"), says("a", "m"),
            block_start(2, text_block("")), text_delta(2, "b"), says("b", "m")});
@@ -60,7 +68,8 @@ SCENARIO("several blocks of one message, streamed or not, keep their order") {
 SCENARIO("a tool call starts with its whole input and completes with its result") {
   conversation c;
   c.lines({message_start("m"), block_start(0, tool_use("toolu_1", "Bash")),
-           stream({{"type", "content_block_delta"}, {"index", 0},
+           stream({{"type", "content_block_delta"},
+                   {"index", 0},
                    {"delta", {{"type", "input_json_delta"}, {"partial_json", "{\"command\""}}}})});
   REQUIRE(c.events.empty());
   c.line(assistant(tool_use("toolu_1", "Bash", {{"command", "ls"}, {"timeout", 5}}), "m"));
@@ -71,7 +80,11 @@ SCENARIO("a tool call starts with its whole input and completes with its result"
   REQUIRE(started["tool_use_id"] == "toolu_1");
   REQUIRE(c.items("tool_call").empty());
 
-  c.line(tool_result("toolu_1", json::array({text_block("a"), {{"type", "image"}, {"source", json::object()}}, text_block("b")}), true));
+  c.line(tool_result(
+    "toolu_1",
+    json::array(
+      {text_block("a"), {{"type", "image"}, {"source", json::object()}}, text_block("b")}),
+    true));
   REQUIRE(c.items("tool_call").at(0)["id"] == started["id"]);
   REQUIRE(c.items("tool_call").at(0)["status"] == "failed");
   const auto answer = c.items("tool_result").at(0);
@@ -83,9 +96,11 @@ SCENARIO("a tool call starts with its whole input and completes with its result"
 
 SCENARIO("what a subagent does carries the tool call that it works for") {
   conversation c;
-  c.lines({assistant(tool_use("toolu_1", "Agent")), assistant(tool_use("toolu_2", "Bash"), "sub", "toolu_1"),
-           tool_result("toolu_2", "2", false, "toolu_1"), assistant(text_block("inner"), "sub", "toolu_1"),
-           tool_result("toolu_1", "2"), says("outer", "msg_2"), result("outer")});
+  c.lines({assistant(tool_use("toolu_1", "Agent")),
+           assistant(tool_use("toolu_2", "Bash"), "sub", "toolu_1"),
+           tool_result("toolu_2", "2", false, "toolu_1"),
+           assistant(text_block("inner"), "sub", "toolu_1"), tool_result("toolu_1", "2"),
+           says("outer", "msg_2"), result("outer")});
   const auto calls = c.items("tool_call");
   REQUIRE(calls.at(0)["parent"] == calls.at(1)["id"]);
   REQUIRE(c.items("message").at(0)["parent"] == calls.at(1)["id"]);
@@ -96,10 +111,17 @@ SCENARIO("what a subagent does carries the tool call that it works for") {
 
 SCENARIO("what is open when the turn ends is completed as interrupted, marked as inferred") {
   conversation c;
-  c.lines({assistant(tool_use("toolu_1", "Bash")), message_start("m"), block_start(0, text_block("")), text_delta(0, "half")});
-  WHEN("a result comes") { c.line(result("", {{"is_error", true}})); }
-  WHEN("the process dies") { c.exit({-1, 9}); }
-  WHEN("the server gives the turn up") { c.add(c.agent->abandon_turn()); }
+  c.lines({assistant(tool_use("toolu_1", "Bash")), message_start("m"),
+           block_start(0, text_block("")), text_delta(0, "half")});
+  WHEN("a result comes") {
+    c.line(result("", {{"is_error", true}}));
+  }
+  WHEN("the process dies") {
+    c.exit({-1, 9});
+  }
+  WHEN("the server gives the turn up") {
+    c.add(c.agent->abandon_turn());
+  }
   REQUIRE(c.items("tool_call").at(0)["status"] == "interrupted");
   REQUIRE(c.items("message").at(0)["status"] == "interrupted");
   REQUIRE(c.of("item.completed").at(0)["synthetic"] == true);
@@ -108,12 +130,13 @@ SCENARIO("what is open when the turn ends is completed as interrupted, marked as
 
 SCENARIO("odd shapes cost nothing but themselves") {
   conversation c;
-  c.lines({R"({"type":"assistant","message":{"role":"assistant","content":"plain"}})",
-           R"({"type":"assistant","message":{"content":["not an object",{"type":"future_block"},{"type":"text","text":"kept"}]}})",
-           R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"unknown"}]}})",
-           R"({"type":"assistant","message":{"content":[{"type":"text","text":"lone \ud83d and \ude00"}]}})",
-           R"({"type":"assistant"})", R"({"type":"user","message":7})",
-           R"({"type":"stream_event","event":{"type":"content_block_delta","index":"x"}})", result("")});
+  c.lines(
+    {R"({"type":"assistant","message":{"role":"assistant","content":"plain"}})",
+     R"({"type":"assistant","message":{"content":["not an object",{"type":"future_block"},{"type":"text","text":"kept"}]}})",
+     R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"unknown"}]}})",
+     R"({"type":"assistant","message":{"content":[{"type":"text","text":"lone \ud83d and \ude00"}]}})",
+     R"({"type":"assistant"})", R"({"type":"user","message":7})",
+     R"({"type":"stream_event","event":{"type":"content_block_delta","index":"x"}})", result("")});
   const auto texts = c.items("message");
   REQUIRE(texts.at(0)["text"] == "plain");
   REQUIRE(texts.at(1)["text"] == "kept");

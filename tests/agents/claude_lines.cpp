@@ -12,14 +12,22 @@ json with(json base, const json& more) {
 }
 
 std::string init(const json& more) {
-  const json line = {{"type", "system"}, {"subtype", "init"}, {"session_id", session_a},
-                     {"tools", {"Bash", "Read"}}, {"mcp_servers", json::array()}, {"model", "model-1"},
-                     {"permissionMode", "default"}, {"claude_code_version", "2.1.200"}};
+  const json line = {{"type", "system"},
+                     {"subtype", "init"},
+                     {"session_id", session_a},
+                     {"tools", {"Bash", "Read"}},
+                     {"mcp_servers", json::array()},
+                     {"model", "model-1"},
+                     {"permissionMode", "default"},
+                     {"claude_code_version", "2.1.200"}};
   return dump_json(with(line, more));
 }
 
 std::string assistant(const json& block, const std::string& message, const std::string& parent) {
-  json body = {{"id", message}, {"role", "assistant"}, {"model", "model-1"}, {"content", json::array({block})}};
+  json body = {{"id", message},
+               {"role", "assistant"},
+               {"model", "model-1"},
+               {"content", json::array({block})}};
   json line = {{"type", "assistant"}, {"session_id", session_a}, {"message", std::move(body)}};
   line["parent_tool_use_id"] = parent.empty() ? json(nullptr) : json(parent);
   return dump_json(line);
@@ -37,9 +45,12 @@ json tool_use(const std::string& id, const std::string& name, const json& input)
   return {{"type", "tool_use"}, {"id", id}, {"name", name}, {"input", input}};
 }
 
-std::string tool_result(const std::string& id, const json& content, bool is_error, const std::string& parent) {
-  json block = {{"type", "tool_result"}, {"tool_use_id", id}, {"content", content}, {"is_error", is_error}};
-  json line = {{"type", "user"}, {"message", {{"role", "user"}, {"content", json::array({block})}}}};
+std::string tool_result(const std::string& id, const json& content, bool is_error,
+                        const std::string& parent) {
+  json block = {
+    {"type", "tool_result"}, {"tool_use_id", id}, {"content", content}, {"is_error", is_error}};
+  json line = {{"type", "user"},
+               {"message", {{"role", "user"}, {"content", json::array({block})}}}};
   line["parent_tool_use_id"] = parent.empty() ? json(nullptr) : json(parent);
   return dump_json(line);
 }
@@ -57,25 +68,40 @@ std::string block_start(int index, const json& block) {
 }
 
 std::string text_delta(int index, const std::string& text) {
-  return stream({{"type", "content_block_delta"}, {"index", index}, {"delta", {{"type", "text_delta"}, {"text", text}}}});
+  return stream({{"type", "content_block_delta"},
+                 {"index", index},
+                 {"delta", {{"type", "text_delta"}, {"text", text}}}});
 }
 
 std::string system_line(const std::string& subtype, const json& more) {
-  return dump_json(with({{"type", "system"}, {"subtype", subtype}, {"session_id", session_a}}, more));
+  return dump_json(
+    with({{"type", "system"}, {"subtype", subtype}, {"session_id", session_a}}, more));
 }
 
 std::string result(const std::string& text, const json& more) {
-  const json line = {{"type", "result"}, {"subtype", "success"}, {"is_error", false}, {"num_turns", 1},
-                     {"result", text}, {"session_id", session_a}, {"total_cost_usd", 0.5},
-                     {"stop_reason", "end_turn"}, {"permission_denials", json::array()},
-                     {"usage", {{"input_tokens", 4}, {"output_tokens", 20}, {"cache_read_input_tokens", 200},
-                                {"cache_creation_input_tokens", 100}}}};
+  const json line = {{"type", "result"},
+                     {"subtype", "success"},
+                     {"is_error", false},
+                     {"num_turns", 1},
+                     {"result", text},
+                     {"session_id", session_a},
+                     {"total_cost_usd", 0.5},
+                     {"stop_reason", "end_turn"},
+                     {"permission_denials", json::array()},
+                     {"usage",
+                      {{"input_tokens", 4},
+                       {"output_tokens", 20},
+                       {"cache_read_input_tokens", 200},
+                       {"cache_creation_input_tokens", 100}}}};
   return dump_json(with(line, more));
 }
 
-std::string permission_request(const std::string& request, const std::string& tool, const json& input) {
-  json body = {{"subtype", "can_use_tool"}, {"tool_name", tool}, {"input", input}, {"description", "does it"}};
-  return dump_json({{"type", "control_request"}, {"request_id", request}, {"request", std::move(body)}});
+std::string permission_request(const std::string& request, const std::string& tool,
+                               const json& input) {
+  json body = {
+    {"subtype", "can_use_tool"}, {"tool_name", tool}, {"input", input}, {"description", "does it"}};
+  return dump_json(
+    {{"type", "control_request"}, {"request_id", request}, {"request", std::move(body)}});
 }
 
 conversation::conversation(std::string_view resumed) : agent(make_claude_adapter(resumed)) {
@@ -164,7 +190,8 @@ std::string conversation::broken_promise() const {
     } else if (e.type == "permission.requested") {
       asked.insert(string_or(e.data, "permission"));
     } else if (e.type == "permission.resolved") {
-      if (!asked.contains(string_or(e.data, "permission")) || !resolved.insert(string_or(e.data, "permission")).second)
+      if (!asked.contains(string_or(e.data, "permission"))
+          || !resolved.insert(string_or(e.data, "permission")).second)
         return "resolved what was not open: " + dump_json(e.data);
     }
   }

@@ -17,7 +17,8 @@ json with(json base, const json& more);
 
 std::string init(const json& more = json::object());
 /// One assistant line with one content block; `parent` is a subagent's tool call.
-std::string assistant(const json& block, const std::string& message = "msg_1", const std::string& parent = {});
+std::string assistant(const json& block, const std::string& message = "msg_1",
+                      const std::string& parent = {});
 std::string says(const std::string& text, const std::string& message = "msg_1");
 json text_block(const std::string& text);
 json tool_use(const std::string& id, const std::string& name, const json& input = json::object());
@@ -30,7 +31,8 @@ std::string block_start(int index, const json& block);
 std::string text_delta(int index, const std::string& text);
 std::string system_line(const std::string& subtype, const json& more = json::object());
 std::string result(const std::string& text, const json& more = json::object());
-std::string permission_request(const std::string& request, const std::string& tool, const json& input);
+std::string permission_request(const std::string& request, const std::string& tool,
+                               const json& input);
 
 /// An adapter in a turn, and all that it has said since.
 class conversation {
@@ -42,8 +44,9 @@ public:
   adapter_output exit(exit_status how, std::string_view stderr_tail = {});
   void add(adapter_output made);
 
-  [[nodiscard]] std::vector<json> of(std::string_view type) const; ///< data of the events of one type
-  [[nodiscard]] json notice(std::string_view code) const;          ///< the last one; null if there is none
+  [[nodiscard]] std::vector<json>
+  of(std::string_view type) const;                        ///< data of the events of one type
+  [[nodiscard]] json notice(std::string_view code) const; ///< the last one; null if there is none
   [[nodiscard]] const turn_result& end() const;
   /// Completed items of one kind.
   [[nodiscard]] std::vector<json> items(std::string_view kind) const;

@@ -13,7 +13,8 @@ turn_result ended_with(const std::vector<std::string>& lines) {
   return c.end();
 }
 
-turn_result exited_with(exit_status how, std::string_view stderr_tail, const std::vector<std::string>& lines = {}) {
+turn_result exited_with(exit_status how, std::string_view stderr_tail,
+                        const std::vector<std::string>& lines = {}) {
   conversation c;
   c.lines(lines);
   c.exit(how, stderr_tail);
@@ -46,8 +47,9 @@ SCENARIO("the final text is the last message, even if the result repeats only it
 }
 
 SCENARIO("a result that claims success but is flagged fails, with its own words") {
-  const auto end = ended_with({says("API Error: 529 overloaded"),
-                               result("API Error: 529 overloaded", {{"is_error", true}, {"api_error_status", 529}})});
+  const auto end = ended_with(
+    {says("API Error: 529 overloaded"),
+     result("API Error: 529 overloaded", {{"is_error", true}, {"api_error_status", 529}})});
   REQUIRE(end.how == outcome::failed);
   REQUIRE(end.why->code == "CLAUDE_CLI_ERROR_RESULT");
   REQUIRE(end.why->message == "API Error: 529 overloaded");
@@ -59,8 +61,11 @@ SCENARIO("the message of a failure is never empty and never success") {
   const auto message = [](const json& more) { return ended_with({result("", more)}).why->message; };
   REQUIRE(message({{"is_error", true}, {"errors", {"first", "", "second"}}}) == "first; second");
   REQUIRE(message({{"is_error", true}, {"result", "told"}}) == "told");
-  REQUIRE(message({{"subtype", "error_max_turns"}, {"errors", json::array()}}) == "error_max_turns");
-  REQUIRE(message({{"is_error", true}, {"result", "success"}, {"api_error_status", 500}}).find("500") != std::string::npos);
+  REQUIRE(message({{"subtype", "error_max_turns"}, {"errors", json::array()}})
+          == "error_max_turns");
+  REQUIRE(
+    message({{"is_error", true}, {"result", "success"}, {"api_error_status", 500}}).find("500")
+    != std::string::npos);
   REQUIRE_FALSE(message({{"is_error", true}, {"errors", {7, nullptr}}}).empty());
 }
 
@@ -71,17 +76,20 @@ SCENARIO("a usage limit fails as rate limited, flagged or not; talking about lim
     REQUIRE(end.why->code == "RATE_LIMITED");
     REQUIRE(end.why->details["resets"] == "8pm (UTC)");
   }
-  for (const auto* text : {"Claude AI usage limit reached|1900000000", "5-hour limit reached \u2219 resets 3pm"})
+  for (const auto* text :
+       {"Claude AI usage limit reached|1900000000", "5-hour limit reached \u2219 resets 3pm"})
     REQUIRE(ended_with({result(text)}).why->code == "RATE_LIMITED");
-  for (const auto* text : {"The message \"You've hit your session limit \u00B7 resets 8pm\" means that you must wait.",
-                           "You've hit your session limit is what the CLI prints when the five hours are used up.",
-                           "Your rate limiter resets every minute.", "The limit was reached."})
+  for (const auto* text :
+       {"The message \"You've hit your session limit \u00B7 resets 8pm\" means that you must wait.",
+        "You've hit your session limit is what the CLI prints when the five hours are used up.",
+        "Your rate limiter resets every minute.", "The limit was reached."})
     REQUIRE(ended_with({says(text), result(text)}).how == outcome::succeeded);
 }
 
 SCENARIO("the reset time of a rejected limit is kept") {
-  const auto end = ended_with({R"({"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1900000000}})",
-                               result(limit_text, {{"is_error", true}})});
+  const auto end = ended_with(
+    {R"({"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1900000000}})",
+     result(limit_text, {{"is_error", true}})});
   REQUIRE(end.why->details["resets_at"] == 1900000000);
 }
 
@@ -99,9 +107,12 @@ SCENARIO("a missing login is told apart, and its words stay in the text") {
   REQUIRE(end.why->details["stderr"].get<std::string>().find(words) != std::string::npos);
 }
 
-SCENARIO("a conversation that the agent does not know is lost, so that the turn can run without it") {
+SCENARIO(
+  "a conversation that the agent does not know is lost, so that the turn can run without it") {
   conversation c{session_a};
-  c.line(result("", {{"subtype", "error_during_execution"}, {"is_error", true}, {"num_turns", 0},
+  c.line(result("", {{"subtype", "error_during_execution"},
+                     {"is_error", true},
+                     {"num_turns", 0},
                      {"errors", {"No conversation found with session ID: x", ""}}}));
   REQUIRE(c.end().session_lost);
   REQUIRE(c.end().why->code == "SESSION_LOST");
@@ -110,7 +121,9 @@ SCENARIO("a conversation that the agent does not know is lost, so that the turn 
 }
 
 SCENARIO("a damaged conversation is named, with what helps") {
-  const auto end = ended_with({result("API Error: 400 `tool_use` ids were found without `tool_result` blocks", {{"is_error", true}})});
+  const auto end =
+    ended_with({result("API Error: 400 `tool_use` ids were found without `tool_result` blocks",
+                       {{"is_error", true}})});
   REQUIRE(end.why->code == "SESSION_BROKEN");
   REQUIRE(end.why->message.find("reset the session") != std::string::npos);
 }
@@ -138,10 +151,13 @@ SCENARIO("the result decides, not the exit code after it") {
 }
 
 SCENARIO("denials are told once, wherever the agent tells them") {
-  const json listed = {{{"tool_name", "Write"}, {"tool_use_id", "t1"}, {"tool_input", {{"a", 1}, {"b", 2}}}},
-                       {{"tool_name", "Bash"}, {"tool_use_id", "t2"}}};
-  const auto end = ended_with({system_line("permission_denied", {{"tool_name", "Write"}, {"tool_use_id", "t1"}, {"message", "no"}}),
-                               system_line("permission_denied", {{"tool_name", "Edit"}, {"tool_use_id", "t3"}}),
-                               result("x", {{"permission_denials", listed}})});
+  const json listed = {
+    {{"tool_name", "Write"}, {"tool_use_id", "t1"}, {"tool_input", {{"a", 1}, {"b", 2}}}},
+    {{"tool_name", "Bash"}, {"tool_use_id", "t2"}}};
+  const auto end =
+    ended_with({system_line("permission_denied",
+                            {{"tool_name", "Write"}, {"tool_use_id", "t1"}, {"message", "no"}}),
+                system_line("permission_denied", {{"tool_name", "Edit"}, {"tool_use_id", "t3"}}),
+                result("x", {{"permission_denials", listed}})});
   REQUIRE(end.denials.size() == 3);
 }

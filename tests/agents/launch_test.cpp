@@ -14,9 +14,15 @@ launch_inputs ordinary() {
   in.workspace_directory = "/srv/ws/demo";
   in.config_directory = "/srv/state/demo/config";
   in.home_directory = "/srv/state/demo/home";
-  in.server_environment = {{"PATH", "/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"},
-                           {"HOME", "/root"}, {"CLAUDECODE", "1"}, {"CLAUDE_CODE_ENTRYPOINT", "cli"},
-                           {"CLAUDE_CODE_SSE_PORT", "4711"}, {"INTERNAL_API_TOKEN", "server-token-1"},
+  in.server_environment = {{"PATH", "/usr/bin:/bin"},
+                           {"LANG", "C.UTF-8"},
+                           {"LC_ALL", "C.UTF-8"},
+                           {"TZ", "UTC"},
+                           {"HOME", "/root"},
+                           {"CLAUDECODE", "1"},
+                           {"CLAUDE_CODE_ENTRYPOINT", "cli"},
+                           {"CLAUDE_CODE_SSE_PORT", "4711"},
+                           {"INTERNAL_API_TOKEN", "server-token-1"},
                            {"ANTHROPIC_API_KEY", "sk-from-the-server"}};
   return in;
 }
@@ -60,8 +66,8 @@ SCENARIO("the agent sees an allow list of the server's environment and a home of
   REQUIRE(env.at("CLAUDE_CONFIG_DIR") == "/srv/state/demo/config");
   REQUIRE(env.at("DISABLE_AUTOUPDATER") == "1");
   REQUIRE(env.at("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC") == "1");
-  for (const auto* name : {"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "INTERNAL_API_TOKEN",
-                           "ANTHROPIC_API_KEY", "IS_SANDBOX"})
+  for (const auto* name : {"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT",
+                           "INTERNAL_API_TOKEN", "ANTHROPIC_API_KEY", "IS_SANDBOX"})
     REQUIRE(env.count(name) == 0);
 }
 
@@ -141,7 +147,8 @@ SCENARIO("empty texts in the settings set nothing") {
   in.project_settings = R"({"env":{"EMPTY":"","FULL":"1"},"model":""})";
   const auto plan = plan_claude(in);
   REQUIRE(plan);
-  for (const auto* name : {"ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "EMPTY"})
+  for (const auto* name :
+       {"ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "EMPTY"})
     REQUIRE(plan->environment.count(name) == 0);
   REQUIRE(plan->environment.at("FULL") == "1");
   REQUIRE_FALSE(has(plan->argv, "--model"));
@@ -192,7 +199,8 @@ SCENARIO("the turn's environment reaches the agent and is secret as a whole") {
 
 SCENARIO("MCP servers of the workspace are used without prompts, and their tokens are secrets") {
   auto in = ordinary();
-  in.mcp_config = R"({"mcpServers":{"a":{"env":{"API_KEY":"key-of-a"},"headers":{"Authorization":"Bearer token-of-a"}}}})";
+  in.mcp_config =
+    R"({"mcpServers":{"a":{"env":{"API_KEY":"key-of-a"},"headers":{"Authorization":"Bearer token-of-a"}}}})";
   const auto plan = plan_claude(in);
   REQUIRE(value_of(*plan, "--mcp-config") == "/srv/ws/demo/.mcp.json");
   REQUIRE(has(plan->secrets, "key-of-a"));

@@ -8,7 +8,8 @@ SCENARIO("a policy is parsed by its name and nothing else") {
   for (const auto p : {policy::relaxed, policy::agent, policy::strict})
     REQUIRE(parse_policy(to_string(p)).value() == p);
   for (const auto* text : {"", "Strict", "strict ", "none"})
-    REQUIRE(parse_policy(text).error().message.find("relaxed, agent or strict") != std::string::npos);
+    REQUIRE(parse_policy(text).error().message.find("relaxed, agent or strict")
+            != std::string::npos);
 }
 
 SCENARIO("a policy answers for the person who is not there") {
@@ -38,5 +39,6 @@ SCENARIO("the summary of a policy says what an agent may do") {
   REQUIRE(summarize(policy::agent).allow_command_execution);
   const auto strict = summarize(policy::strict);
   REQUIRE(strict.allowed_tools == std::vector<std::string>{"Read", "Glob", "Grep"});
-  REQUIRE_FALSE((strict.allow_network || strict.allow_file_modification || strict.allow_command_execution));
+  REQUIRE_FALSE(
+    (strict.allow_network || strict.allow_file_modification || strict.allow_command_execution));
 }
