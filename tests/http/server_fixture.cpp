@@ -1,0 +1,257 @@
+#include "server_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace tidemark::testing {
+
+using clock = std::chrono::steady_clock;
+
+raw_client::raw_client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0)
+    closed_ = true;
+}
+
+raw_client::~raw_client() {
+  if (socket_ >= 0)
+    ::close(socket_);
+}
+
+bool raw_client::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent <= 0)
+      return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+bool raw_client::receive(std::string& into, clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+  pollfd ready{socket_, POLLIN, 0};
+  if (closed_ || left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0)
+    return false;
+  char piece[65536];
+  const auto got = ::recv(socket_, piece, sizeof piece, 0);
+  closed_ = got <= 0;
+  if (!closed_)
+    into.append(piece, static_cast<std::size_t>(got));
+  return !closed_;
+}
+
+std::string raw_client::read_all(std::chrono::milliseconds limit) {
+  const auto deadline = clock::now() + limit;
+  std::string out;
+  while (receive(out, deadline)) {
+  }
+  return out;
+}
+
+std::string raw_client::read_until(std::string_view mark, std::chrono::milliseconds limit) {
+  const auto deadline = clock::now() + limit;
+  std::string out;
+  while (out.find(mark) == std::string::npos && receive(out, deadline)) {
+  }
+  return out;
+}
+
+void raw_client::leave(bool abruptly) {
+  if (abruptly) {
+    linger now{1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
+  ::close(socket_);
+  socket_ = -1;
+}
+
+void raw_client::small_receive_buffer() {
+  const int size = 4096;
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+int status_of(std::string_view response) {
+  if (!response.starts_with("HTTP/1.") || response.size() < 12)
+    return 0;
+  return std::atoi(std::string{response.substr(9, 3)}.c_str());
+}
+
+std::string body_of(std::string_view response) {
+  const auto end = response.find("\r\n\r\n");
+  if (end == response.npos)
+    return {};
+  auto rest = response.substr(end + 4);
+  if (response.substr(0, end).find("Transfer-Encoding: chunked") == response.npos)
+    return std::string{rest};
+  std::string out;
+  for (;;) {
+    const auto line = rest.find("\r\n");
+    if (line == rest.npos)
+      return out;
+    const auto size = std::strtoul(std::string{rest.substr(0, line)}.c_str(), nullptr, 16);
+    if (size == 0)
+      return out;
+    out += rest.substr(line + 2, size);
+    rest.remove_prefix(std::min(rest.size(), line + 2 + size + 2));
+  }
+}
+
+bool ends_properly(std::string_view response) { return response.ends_with("0\r\n\r\n"); }
+
+struct server_fixture::parts {
+  parts(server_fixture& f, script commands) : system(configure(config)), pool(2) {
+    directory = system.spawn([commands](directory_actor::pointer) -> directory_actor::behavior_type {
+      return {
+        [commands](route_atom, const std::string& name, bool create, const command_ptr& what) -> reply_ptr {
+          if (!commands)
+            return std::make_shared<const expected<answer>>(fail(errc::not_found, "no such workspace"));
+          return std::make_shared<const expected<answer>>(commands(name, create, *what));
+        },
+        [](list_atom) { return std::make_shared<const std::vector<workspace_summary>>(); },
+        [](summary_atom, const summary_ptr&) {},
+        [](tick_atom) {},
+        [](restart_atom, const std::string&) {},
+        [](stop_atom) { return true; },
+      };
+    });
+    probe = system.spawn([](agent_probe_actor::pointer) -> agent_probe_actor::behavior_type {
+      return {
+        [](list_atom) { return std::make_shared<const probe_result>(); },
+        [](probe_atom) { return std::make_shared<const probe_result>(); },
+        [](stop_atom) { return true; },
+      };
+    });
+    services.reset(new http_services{f.options, f.log, f.events, f.metrics, directory, probe, pool, "/tmp",
+                                     "1.2.3", policy::agent, f.stopping});
+    server = std::make_unique<http_server>(system, *services);
+  }
+
+  static caf::actor_system_config& configure(caf::actor_system_config& c) {
+    c.set("scheduler.policy", caf::atom("sharing"));
+    c.set("scheduler.max-threads", std::size_t{2});
+    return c;
+  }
+
+  caf::actor_system_config config;
+  caf::actor_system system;
+  boost::asio::thread_pool pool;
+  directory_actor directory;
+  agent_probe_actor probe;
+  std::unique_ptr<http_services> services;
+  std::unique_ptr<http_server> server;
+  bool stopped = false;
+};
+
+server_fixture::server_fixture(http_options with, script commands) : options(std::move(with)) {
+  options.port = 0;
+  parts_ = std::make_unique<parts>(*this, std::move(commands));
+  const auto started = parts_->server->start();
+  REQUIRE(started);
+  port = *started;
+}
+
+server_fixture::~server_fixture() {
+  stop();
+  caf::anon_send_exit(parts_->directory, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(parts_->probe, caf::exit_reason::user_shutdown);
+  parts_->services.reset(); // its handles would keep the actor system from ending
+  parts_->directory = directory_actor{};
+  parts_->probe = agent_probe_actor{};
+}
+
+void server_fixture::stop(std::chrono::milliseconds limit) {
+  if (!std::exchange(parts_->stopped, true)) {
+    parts_->server->stop(limit);
+    parts_->pool.join();
+    parts_->server.reset();
+  }
+}
+
+std::string server_fixture::get(const std::string& target, const std::string& headers) {
+  return request("GET", target, {}, headers);
+}
+
+std::string server_fixture::request(const std::string& method, const std::string& target,
+                                    const std::string& body, const std::string& headers) {
+  raw_client client{port};
+  auto text = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + headers;
+  if (!body.empty() || method == "POST")
+    text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  client.send(text + "\r\n" + body);
+  return client.read_all();
+}
+
+stream_info server_fixture::append(const std::string& workspace, std::size_t count, bool ends,
+                                   std::size_t data_bytes) {
+  auto stream = log.acquire(workspace);
+  REQUIRE(stream);
+  append_request request;
+  request.stream = stream->id;
+  request.incarnation = stream->incarnation;
+  request.expected = stream->head;
+  request.ends_stream = ends;
+  for (std::size_t i = 0; i < count; ++i) {
+    new_event e;
+    e.type = i % 2 == 0 ? "item.delta" : "item.completed";
+    e.turn = i % 2 == 0 ? "turn-a" : "turn-b";
+    e.time = timestamp{1'000'000'000};
+    e.data = R"({"text":")" + std::string(data_bytes, 'x') + "\"}";
+    e.raw = std::make_shared<const std::string>("raw line");
+    request.events.push_back(std::move(e));
+  }
+  const auto requests = std::vector<append_request>{request};
+  const auto results = log.commit(requests);
+  REQUIRE(results.front());
+  std::vector<event_ptr> published;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto e = event{};
+    e.workspace = workspace;
+    e.stream = stream->id;
+    e.incarnation = stream->incarnation;
+    e.at = results.front()->first.plus(i);
+    e.global = results.front()->first_global.plus(i);
+    e.time = request.events[i].time;
+    e.type = request.events[i].type;
+    e.turn = request.events[i].turn;
+    e.data = request.events[i].data;
+    e.raw = request.events[i].raw;
+    e.hash = results.front()->hashes[i];
+    published.push_back(std::make_shared<const event>(std::move(e)));
+  }
+  const auto ended = std::vector<stream_id>{stream->id};
+  events.publish(published, ends ? std::span<const stream_id>{ended} : std::span<const stream_id>{});
+  return *log.find(workspace);
+}
+
+bool server_fixture::eventually(const std::function<bool()>& what) {
+  const auto deadline = clock::now() + std::chrono::seconds{10};
+  while (!what()) {
+    if (clock::now() > deadline)
+      return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+double server_fixture::series(const std::string& line_start) {
+  const auto text = "\n" + metrics.expose();
+  const auto at = text.find("\n" + line_start);
+  if (at == std::string::npos)
+    return 0;
+  const auto end = text.find('\n', at + 1);
+  const auto line = text.substr(at + 1, end - at - 1);
+  return std::atof(line.substr(line.rfind(' ') + 1).c_str());
+}
+
+} // namespace tidemark::testing
