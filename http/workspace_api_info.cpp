@@ -67,8 +67,10 @@ task<void> one_session(exchange& x) {
   const auto is_it = [&](const workspace_summary& w) { return w.session && (*w.session == id || w.id == id); };
   const auto found = std::find_if((*all)->begin(), (*all)->end(), is_it);
   if (found == (*all)->end()) {
-    auto info = describe_failure({errc::not_found, "no such session"}, x.route());
+    error_info info;
     info.code = "SESSION_NOT_FOUND";
+    info.message = "no such session";
+    info.err_id = log_failure(x.route(), info.code, info.message, 404);
     auto text = error_body(info);
     co_await x.send(404, std::move(text));
     co_return;

@@ -1,4 +1,5 @@
 #include "http/problem.hpp"
+#include "http/v1_retold.hpp"
 #include "http/v1_shapes.hpp"
 #include "http/workspace_api.hpp"
 
@@ -56,6 +57,18 @@ task<expected<done>> settle(exchange& x, const std::string& workspace, std::vect
   co_return co_await x.ask<done>(workspace, false, std::move(what));
 }
 
+/// A pending result is what the stream would have given: the workspace itself keeps only the final
+/// message.
+std::vector<pending_result> with_whole_text(const event_log& log, const std::string& workspace,
+                                            std::vector<pending_result> results) {
+  for (auto& result : results) {
+    auto whole = result.is_error ? std::nullopt : retell(log, workspace, result.turn);
+    if (whole)
+      result.text = std::move(*whole);
+  }
+  return results;
+}
+
 /// Streamed, because only so does the end of the answer tell whether the client has all of it.
 task<bool> deliver(exchange& x, const json& body) {
   const std::map<std::string, std::string> headers;
@@ -84,6 +97,12 @@ task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
   offered_results::hold hold{std::move(offered)};
   if (!peeks)
     std::erase_if(results, [&](const pending_result& r) { return !hold.take(id, r.id); });
+  if (!results.empty()) {
+    auto work = [&log = x.services().log, id, found = std::move(results)]() mutable {
+      return with_whole_text(log, id, std::move(found));
+    };
+    results = co_await x.blocking(std::move(work));
+  }
   auto body = pending_object(id, results);
   if (peeks || results.empty()) {
     co_await send_json(x, std::move(body));

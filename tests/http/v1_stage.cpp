@@ -64,7 +64,7 @@ played_workspaces::place& played_workspaces::open(const std::string& workspace) 
 
 std::optional<expected<answer>> played_workspaces::apply(place& at, decided what) {
   if (!what.events.empty()) {
-    append_request request{at.stream.id, at.stream.incarnation, at.stream.head, what.events};
+    append_request request{at.stream.id, at.stream.incarnation, at.stream.head, what.events, what.derived};
     const auto done = log_.commit(std::span{&request, 1});
     if (!done.front())
       throw std::runtime_error("the log refused: " + done.front().error().why.message);

@@ -152,6 +152,24 @@ SCENARIO("reading pending results consumes them once they have arrived") {
   CHECK(string_or(first.body.at("results").front(), "result") == "result 0");
 }
 
+SCENARIO("a pending result is the full text as the stream would have given it") {
+  v1_stage stage;
+  stage.workspaces.ask("w", true, submission(true));
+  const auto turn = stage.workspaces.begun("w");
+  stage.workspaces.start("w", turn);
+  stage.workspaces.ask("w", true, client_left{turn});
+  stage.workspaces.say("w", turn, "I look at it.");
+  auto tool = json::object();
+  tool["item"]["id"] = "c1";
+  tool["item"]["kind"] = "tool_call";
+  tool["item"]["tool_use_id"] = "u1";
+  stage.workspaces.tell("w", turn, "item.started", tool);
+  stage.workspaces.say("w", turn, "It is fine.");
+  stage.workspaces.succeed("w", turn, "It is fine.");
+  const auto answer = call(stage.port, "GET", "/api/v1/workspaces/w/pending-results");
+  CHECK(string_or(answer.body.at("results").front(), "result") == "I look at it.\n\nIt is fine.");
+}
+
 SCENARIO("a reader that is gone before it took the answer is offered the same results again") {
   v1_stage stage;
   // More than the readers' machine takes for them, so that one who takes nothing cannot have it.
