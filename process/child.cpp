@@ -1,5 +1,6 @@
 #include "process/child.hpp"
 
+#include "process/orphans.hpp"
 #include "process/spawn.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -155,6 +156,8 @@ private:
       exit_ = exited ? child_exit{how.si_status, 0} : child_exit{-1, how.si_status};
     }
     reaped_ = true;
+    if (!guard_finished())
+      kill_session(agent_pid_);
     control_.reset();
     error_code ignored;
     guard_.close(ignored);
@@ -164,6 +167,13 @@ private:
     if (!paused_)
       start_drain();
     settle();
+  }
+
+  /// False if the guard was itself killed: then nobody has cleaned up behind the agent.
+  [[nodiscard]] bool guard_finished() const {
+    char word[3] = {};
+    const auto size = ::recv(control_.get(), word, sizeof word, MSG_DONTWAIT);
+    return size == sizeof word && std::string_view{word, sizeof word} == "end";
   }
 
   void start_drain() {

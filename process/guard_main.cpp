@@ -7,7 +7,8 @@
 //
 // Descriptor 3 is a stream socket to the server. The guard says one line on it: `pid N` when the
 // agent runs, `cwd ERRNO` or `exec ERRNO` when it cannot be started, `fork ERRNO` if there is no
-// room for it. Each byte that the server says is an order: 1 to 64 sends that signal to the agent
+// room for it; and `end 0` when nothing is left, so that a guard that was killed is told from one that
+// did its work. Each byte that the server says is an order: 1 to 64 sends that signal to the agent
 // alone, 'K' kills the whole tree. End of file means that the server is gone: kills the tree too.
 // (A death signal would also fire when merely the server's thread ends.)
 //
@@ -313,5 +314,6 @@ int main(int argc, char** argv) {
   let_go_of_standard_streams();
   watch(agent, signals);
   kill_all(agent);
+  say("end", 0);
   end_like(agent);
 }

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <thread>
 
@@ -35,7 +37,15 @@ bool carries(int pid, std::string_view mark) {
   return environment.find(whole) != std::string::npos;
 }
 
-std::vector<int> marked_processes(std::string_view mark) {
+bool in_session(int pid, int leader) {
+  const auto stat = contents("/proc/" + std::to_string(pid) + "/stat");
+  const auto name_end = stat.rfind(')');
+  int session = 0;
+  return name_end != std::string::npos &&
+         std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %d", &session) == 1 && session == leader;
+}
+
+std::vector<int> processes_that(const std::function<bool(int)>& match) {
   std::vector<int> found;
   DIR* directory = ::opendir("/proc");
   if (!directory)
@@ -44,7 +54,8 @@ std::vector<int> marked_processes(std::string_view mark) {
     const std::string_view name{item->d_name};
     int pid = 0;
     const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (failed == std::errc{} && end == name.data() + name.size() && pid != ::getpid() && carries(pid, mark))
+    const bool is_pid = failed == std::errc{} && end == name.data() + name.size();
+    if (is_pid && pid != ::getpid() && match(pid))
       found.push_back(pid);
   }
   ::closedir(directory);
@@ -61,7 +72,7 @@ std::vector<int> kill_marked(std::string_view instance) {
   const auto limit = std::chrono::steady_clock::now() + wait_limit;
   // Again until none is found: one of them may have forked while we looked.
   while (std::chrono::steady_clock::now() < limit) {
-    const auto found = marked_processes(mark);
+    const auto found = processes_that([&mark](int pid) { return carries(pid, mark); });
     bool alive = false;
     for (const int pid : found) {
       if (::kill(pid, SIGKILL) != 0)
@@ -75,6 +86,11 @@ std::vector<int> kill_marked(std::string_view instance) {
     std::this_thread::sleep_for(2ms);
   }
   return killed;
+}
+
+void kill_session(int leader) {
+  for (const int pid : processes_that([leader](int each) { return in_session(each, leader); }))
+    ::kill(pid, SIGKILL);
 }
 
 } // namespace tidemark

@@ -17,4 +17,8 @@ inline constexpr std::string_view instance_mark = "TIDEMARK_INSTANCE";
 /// alone are reused by the system, the mark is not. Returns the pids that were killed.
 std::vector<int> kill_marked(std::string_view instance);
 
+/// Kills (SIGKILL) every process of the session that `leader` made: what can still be found of a
+/// tree whose guard was itself killed. Does not wait.
+void kill_session(int leader);
+
 } // namespace tidemark

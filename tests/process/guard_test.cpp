@@ -105,9 +105,11 @@ SCENARIO("when the server is killed, everything its agent started dies") {
   CHECK(gone(pids));
 }
 
-SCENARIO("a killed guard takes the agent itself along") {
-  running_child child{shell("exec sleep 600")};
+SCENARIO("a killed guard takes the agent and the helpers of its session along") {
+  running_child child{shell("sleep 600 & echo $!; wait")};
   REQUIRE(child.process);
+  REQUIRE(child.until([&] { return !child.out.empty(); }));
+  const int helper = std::stoi(child.out);
   const int agent = child->pid();
   const auto stat = contents("/proc/" + std::to_string(agent) + "/stat");
   int guard = 0;
@@ -117,7 +119,7 @@ SCENARIO("a killed guard takes the agent itself along") {
   ::kill(guard, SIGKILL);
   REQUIRE(child.until_exit());
   CHECK(child.exit->signal == SIGKILL);
-  CHECK(gone({agent}));
+  CHECK(gone({agent, helper}));
 }
 
 SCENARIO("helpers that fork without end are stopped") {
