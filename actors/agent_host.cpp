@@ -22,7 +22,9 @@ constexpr auto last_limit = 5s;
 
 struct agent_host::state {
   state(caf::actor_system& s, agent_options options, instruments& metrics)
-    : system(s), unit(s, io.get_executor()), runtime{io, std::move(options), metrics} {}
+    : system(s),
+      unit(s, io.get_executor()),
+      runtime{io, std::move(options), metrics} {}
 
   caf::actor_system& system;
   boost::asio::io_context io{1};

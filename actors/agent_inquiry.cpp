@@ -31,7 +31,8 @@ agent_inquiry::agent_inquiry(agent_runtime& runtime, std::function<void(probe_re
     finish_(runtime.io.get_executor()) {}
 
 void agent_inquiry::start() {
-  whole_.start(runtime_.options.probe_limit, [this] { give_up("the agent did not name its tools in time"); });
+  whole_.start(runtime_.options.probe_limit,
+               [this] { give_up("the agent did not name its tools in time"); });
   plan_ = plan();
   if (plan_)
     ask_version();
@@ -60,7 +61,8 @@ std::optional<launch_plan> agent_inquiry::plan() {
   agent_options own = options;
   own.workspace_root = options.state_directory;
   std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path{options.state_directory} / probe_directory, failed);
+  std::filesystem::create_directories(
+    std::filesystem::path{options.state_directory} / probe_directory, failed);
   session_begin begin;
   begin.rights = options.rights;
   const auto inputs = gather_inputs(own, probe_directory, begin);
@@ -107,8 +109,9 @@ void agent_inquiry::on_version(child_exit how) {
     return;
   step_.cancel();
   if (how.code != 0)
-    return give_up("\"" + plan_->argv.front() + " --version\" " +
-                   (how.signal ? "did not answer properly in time" : "ended with code " + std::to_string(how.code)));
+    return give_up("\"" + plan_->argv.front() + " --version\" "
+                   + (how.signal ? "did not answer properly in time"
+                                 : "ended with code " + std::to_string(how.code)));
   result_.available = true;
   result_.agent_version = version_in(output_);
   ask_tools();

@@ -44,7 +44,7 @@ private:
   std::unique_ptr<adapter> adapter_;
   std::optional<line_framer> framer_;
   std::string output_;
-  one_shot step_;   ///< limit of the version's step
+  one_shot step_; ///< limit of the version's step
   one_shot whole_;
   one_shot finish_;
   bool finished_ = false;

@@ -28,7 +28,8 @@ file_text read_small(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
   if (!in)
-    return tl::make_unexpected(launch_problem{"SETTINGS_INVALID", "cannot read \"" + path.string() + "\""});
+    return tl::make_unexpected(
+      launch_problem{"SETTINGS_INVALID", "cannot read \"" + path.string() + "\""});
   return std::optional<std::string>{std::move(text)};
 }
 
@@ -52,17 +53,17 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   std::error_code failed;
   const auto directory = fs::canonical(root / workspace, failed);
   if (failed || !fs::is_directory(directory, failed))
-    return tl::make_unexpected(
-      launch_problem{"WORKSPACE_DIRECTORY_MISSING",
-                     "the workspace's directory \"" + (root / workspace).string() + "\" does not exist"});
+    return tl::make_unexpected(launch_problem{
+      "WORKSPACE_DIRECTORY_MISSING",
+      "the workspace's directory \"" + (root / workspace).string() + "\" does not exist"});
 
   const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
   inputs.workspace_directory = directory.string();
   inputs.config_directory = (state / "config").string();
   inputs.home_directory = (state / "home").string();
   if (!make_private(inputs.config_directory) || !make_private(inputs.home_directory))
-    return tl::make_unexpected(
-      launch_problem{"RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + state.string() + "\"", true});
+    return tl::make_unexpected(launch_problem{
+      "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + state.string() + "\"", true});
 
   auto provider = read_small(options.settings_path);
   auto project = read_small(root / ".claude" / "settings.json");
@@ -99,7 +100,8 @@ child_options to_child(const agent_options& options, const launch_plan& plan) {
 launch_problem explain_spawn(const error& why, const launch_plan& plan) {
   std::error_code failed;
   if (!fs::is_directory(plan.cwd, failed))
-    return {"WORKSPACE_DIRECTORY_MISSING", "the workspace's directory \"" + plan.cwd + "\" does not exist"};
+    return {"WORKSPACE_DIRECTORY_MISSING",
+            "the workspace's directory \"" + plan.cwd + "\" does not exist"};
   return {"RUNTIME_UNAVAILABLE", "the agent could not be started: " + why.describe(), true};
 }
 

@@ -12,7 +12,7 @@ namespace tidemark {
 
 /// Why a turn could not be started: its code for clients beside the words.
 struct launch_problem {
-  std::string code;      ///< `RUNTIME_UNAVAILABLE`, `WORKSPACE_DIRECTORY_MISSING`, `SETTINGS_INVALID`
+  std::string code; ///< `RUNTIME_UNAVAILABLE`, `WORKSPACE_DIRECTORY_MISSING`, `SETTINGS_INVALID`
   std::string message;
   bool retryable = false;
 };

@@ -6,7 +6,8 @@
 namespace tidemark {
 
 std::list<agent_pool::member>::iterator agent_pool::find(agent_runner& runner) {
-  return std::find_if(members_.begin(), members_.end(), [&](const member& m) { return m.runner == &runner; });
+  return std::find_if(members_.begin(), members_.end(),
+                      [&](const member& m) { return m.runner == &runner; });
 }
 
 void agent_pool::make_room() {

@@ -15,7 +15,9 @@ using done_atom = caf::atom_constant<caf::atom("done")>;
 class agent_probe final : public asio_actor {
 public:
   agent_probe(caf::actor_config& config, asio_unit* unit, agent_runtime* runtime)
-    : asio_actor(config, unit), unit_(unit), runtime_(runtime) {}
+    : asio_actor(config, unit),
+      unit_(unit),
+      runtime_(runtime) {}
 
   caf::behavior make_behavior() override {
     return {
@@ -79,7 +81,8 @@ private:
 
 } // namespace
 
-agent_probe_actor spawn_agent_probe(caf::actor_system& system, asio_unit& unit, agent_runtime& runtime) {
+agent_probe_actor spawn_agent_probe(caf::actor_system& system, asio_unit& unit,
+                                    agent_runtime& runtime) {
   return caf::actor_cast<agent_probe_actor>(system.spawn<agent_probe>(&unit, &runtime));
 }
 

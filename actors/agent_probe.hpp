@@ -11,6 +11,7 @@ namespace tidemark {
 /// Asks the executable for its version, then starts an agent in a directory of its own, and kills
 /// it as soon as it has named its tools (before any request goes to a model). One probe at a time:
 /// who asks meanwhile gets the same answer. Leaves no process behind.
-agent_probe_actor spawn_agent_probe(caf::actor_system& system, asio_unit& unit, agent_runtime& runtime);
+agent_probe_actor spawn_agent_probe(caf::actor_system& system, asio_unit& unit,
+                                    agent_runtime& runtime);
 
 } // namespace tidemark

@@ -33,15 +33,16 @@ void agent_runner::begin(session_begin_ptr what) {
     return launch();
   const auto plan = plan_for(*next_);
   if (!plan)
-    return end_waiting(outcome::failed, {plan.error().code, plan.error().message, plan.error().retryable});
+    return end_waiting(outcome::failed,
+                       {plan.error().code, plan.error().message, plan.error().retryable});
   if (fits(*plan))
     return start_turn("warm");
   end_process("changed"); // on_exit goes on with launch()
 }
 
 bool agent_runner::fits(const launch_plan& plan) const {
-  return stage_ == stage::none && fingerprint_ == plan.fingerprint && !conversation_.empty() &&
-         conversation_ == next_->resume;
+  return stage_ == stage::none && fingerprint_ == plan.fingerprint && !conversation_.empty()
+         && conversation_ == next_->resume;
 }
 
 tl::expected<launch_plan, launch_problem> agent_runner::plan_for(const session_begin& what) const {
@@ -57,9 +58,11 @@ tl::expected<launch_plan, launch_problem> agent_runner::plan_for(const session_b
 void agent_runner::launch() {
   const auto plan = plan_for(*next_);
   if (!plan)
-    return end_waiting(outcome::failed, {plan.error().code, plan.error().message, plan.error().retryable});
+    return end_waiting(outcome::failed,
+                       {plan.error().code, plan.error().message, plan.error().retryable});
   auto known = plan->secrets;
-  known.insert(known.end(), runtime_.options.server_secrets.begin(), runtime_.options.server_secrets.end());
+  known.insert(known.end(), runtime_.options.server_secrets.begin(),
+               runtime_.options.server_secrets.end());
   secrets_ = redactor{known};
   if (spawn(*plan))
     start_turn(next_->resume.empty() ? "cold" : "resume");

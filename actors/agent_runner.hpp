@@ -55,8 +55,8 @@ private:
   };
   struct active_turn {
     session_begin_ptr begin;
-    bool ready = false;         ///< the agent has reported for this turn
-    bool acknowledged = false;  ///< the in-band interrupt was heard
+    bool ready = false;        ///< the agent has reported for this turn
+    bool acknowledged = false; ///< the in-band interrupt was heard
     std::optional<forced_end> forced;
   };
   /// Rungs of the ladder that ends a process, mildest first.
@@ -103,19 +103,19 @@ private:
   redactor secrets_;
   text_tail tail_;
   std::string fingerprint_;
-  std::string conversation_;   ///< the agent's own id of it, as last heard
+  std::string conversation_; ///< the agent's own id of it, as last heard
   stage stage_ = stage::none;
   one_shot ladder_;
   one_shot idle_;
 
   std::optional<active_turn> turn_;
-  session_begin_ptr next_;     ///< begun, waits for the old process to go
+  session_begin_ptr next_; ///< begun, waits for the old process to go
   clock::time_point begun_;
   std::set<std::string> open_asks_;
   one_shot silence_;
   clock::time_point silent_at_;
 
-  session_report report_;      ///< what the current read has brought so far
+  session_report report_; ///< what the current read has brought so far
   std::size_t unflushed_ = 0;
   std::size_t outstanding_ = 0;
   bool paused_ = false;

@@ -16,8 +16,9 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 }
 
 bool says_something(const session_report& report) {
-  return report.started || !report.events.empty() || !report.asks.empty() || !report.withdrawn.empty() ||
-         report.end || report.exit || report.session || report.tools;
+  return report.started || !report.events.empty() || !report.asks.empty()
+         || !report.withdrawn.empty() || report.end || report.exit || report.session
+         || report.tools;
 }
 
 } // namespace
@@ -76,7 +77,8 @@ void agent_runner::on_ready() {
 void agent_runner::end_turn(turn_result end) {
   const auto turn = turn_->begin->turn;
   const auto& used = end.usage;
-  runtime_.metrics.usage(end.model, used.input, used.output, used.cache_read, used.cache_write, end.cost_usd);
+  runtime_.metrics.usage(end.model, used.input, used.output, used.cache_read, used.cache_write,
+                         end.cost_usd);
   report_.end = std::move(end);
   turn_.reset();
   open_asks_.clear();
@@ -93,8 +95,8 @@ void agent_runner::end_turn(turn_result end) {
 }
 
 void agent_runner::on_exit(child_exit how) {
-  logging::info("agent", "{}: process {} ended, code {}, signal {}", workspace_, process_->pid(), how.code,
-                how.signal);
+  logging::info("agent", "{}: process {} ended, code {}, signal {}", workspace_, process_->pid(),
+                how.code, how.signal);
   const exit_status status{how.code, how.signal};
   framer_->finish([this](std::string_view line, bool truncated, std::uint64_t full_size) {
     on_line(line, truncated, full_size);

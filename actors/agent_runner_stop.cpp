@@ -14,7 +14,8 @@ constexpr std::chrono::seconds abandon_limit{15};
 
 void agent_runner::halt(stop_force how) {
   if (next_)
-    return end_waiting(outcome::cancelled, {"TASK_CANCELLED", "stopped before the agent had started"});
+    return end_waiting(outcome::cancelled,
+                       {"TASK_CANCELLED", "stopped before the agent had started"});
   if (!turn_ || !process_)
     return;
   force(outcome::cancelled, "TASK_CANCELLED", "the turn was stopped");
@@ -85,7 +86,8 @@ void agent_runner::kill(const char* reason) {
 }
 
 void agent_runner::abandon() {
-  logging::error("agent", "{}: process {} does not end; it is left to the system", workspace_, process_->pid());
+  logging::error("agent", "{}: process {} does not end; it is left to the system", workspace_,
+                 process_->pid());
   on_exit({-1, SIGKILL});
 }
 
@@ -98,7 +100,8 @@ void agent_runner::on_silence() {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(silent_at_ - clock::now());
   if (left.count() > 0)
     return silence_.start(left, [this] { on_silence(); });
-  const auto limit = std::chrono::duration_cast<std::chrono::seconds>(runtime_.options.silence_limit);
+  const auto limit =
+    std::chrono::duration_cast<std::chrono::seconds>(runtime_.options.silence_limit);
   force(outcome::failed, "AGENT_SILENT",
         "the agent has said nothing for " + std::to_string(limit.count()) + " s and was ended");
   kill("silence");

@@ -17,8 +17,8 @@ using gone_atom = caf::atom_constant<caf::atom("gone")>;
 /// (answers, the end) goes through the mailbox.
 class agent_session final : public asio_actor {
 public:
-  agent_session(caf::actor_config& config, asio_unit* unit, agent_runtime* runtime, std::string workspace,
-                caf::actor_addr owner)
+  agent_session(caf::actor_config& config, asio_unit* unit, agent_runtime* runtime,
+                std::string workspace, caf::actor_addr owner)
     : asio_actor(config, unit),
       unit_(unit),
       runtime_(runtime),
@@ -26,9 +26,10 @@ public:
       owner_(std::move(owner)) {}
 
   caf::behavior make_behavior() override {
-    runner_ = std::make_unique<agent_runner>(
-      *runtime_, workspace_,
-      [this](session_report_ptr report, std::size_t weight) { send_report(std::move(report), weight); });
+    runner_ = std::make_unique<agent_runner>(*runtime_, workspace_,
+                                             [this](session_report_ptr report, std::size_t weight) {
+                                               send_report(std::move(report), weight);
+                                             });
     monitor(owner_);
     set_down_handler([this](caf::down_msg&) { stop(); });
     return {
@@ -96,8 +97,9 @@ private:
 
 } // namespace
 
-agent_session_actor spawn_agent_session(caf::actor_system& system, asio_unit& unit, agent_runtime& runtime,
-                                        const std::string& workspace, const workspace_actor& owner) {
+agent_session_actor spawn_agent_session(caf::actor_system& system, asio_unit& unit,
+                                        agent_runtime& runtime, const std::string& workspace,
+                                        const workspace_actor& owner) {
   const auto session = system.spawn<agent_session>(&unit, &runtime, workspace, owner.address());
   return caf::actor_cast<agent_session_actor>(session);
 }

@@ -20,10 +20,11 @@ public:
   void start(std::chrono::milliseconds after, std::function<void()> call) {
     const auto mine = ++*generation_;
     timer_.expires_after(after);
-    timer_.async_wait([generation = generation_, mine, call = std::move(call)](boost::system::error_code) {
-      if (*generation == mine)
-        call();
-    });
+    timer_.async_wait(
+      [generation = generation_, mine, call = std::move(call)](boost::system::error_code) {
+        if (*generation == mine)
+          call();
+      });
   }
 
   void cancel() {
@@ -33,7 +34,8 @@ public:
 
 private:
   boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                    boost::asio::wait_traits<std::chrono::steady_clock>, asio_unit::executor>
+                                    boost::asio::wait_traits<std::chrono::steady_clock>,
+                                    asio_unit::executor>
     timer_;
   /// Outlives the timer in its handlers.
   std::shared_ptr<std::uint64_t> generation_ = std::make_shared<std::uint64_t>(0);

@@ -76,7 +76,7 @@ public:
 
   void order(char what) {
     if (!reaped_) // a reaped guard has no tree any more
-      (void)::send(control_.get(), &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+      (void) ::send(control_.get(), &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   void pause_output(bool paused) {
@@ -104,11 +104,12 @@ public:
 private:
   using buffer = std::array<char, 65'536>;
 
-  void read(descriptor& from, buffer& into, bool& open, const std::function<void(std::string_view)>& sink) {
+  void read(descriptor& from, buffer& into, bool& open,
+            const std::function<void(std::string_view)>& sink) {
     const bool output = &from == &out_;
     out_reading_ = out_reading_ || output;
-    from.async_read_some(net::buffer(into), [this, self = shared_from_this(), &from, &into, &open, &sink,
-                                             output](error_code failed, std::size_t size) {
+    from.async_read_some(net::buffer(into), [this, self = shared_from_this(), &from, &into, &open,
+                                             &sink, output](error_code failed, std::size_t size) {
       if (output)
         out_reading_ = false;
       if (detached_)
@@ -126,8 +127,9 @@ private:
   }
 
   void write_next() {
-    net::async_write(in_, net::buffer(input_.front()),
-                     [self = shared_from_this()](error_code failed, std::size_t) { self->on_written(failed); });
+    net::async_write(
+      in_, net::buffer(input_.front()),
+      [self = shared_from_this()](error_code failed, std::size_t) { self->on_written(failed); });
   }
 
   void on_written(error_code failed) {

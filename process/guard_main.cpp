@@ -59,7 +59,7 @@ long now_ms() {
 void say(const char* what, int number) {
   char line[32];
   const int size = std::snprintf(line, sizeof line, "%s %d\n", what, number);
-  (void)::send(server, line, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  (void) ::send(server, line, static_cast<std::size_t>(size), MSG_NOSIGNAL);
 }
 
 [[noreturn]] void run_agent(const launch& what, pid_t guard, int report) {
@@ -67,7 +67,7 @@ void say(const char* what, int number) {
     start_failure why;
     why.number = errno;
     std::strncpy(why.stage, stage, sizeof why.stage - 1);
-    (void)!::write(report, &why, sizeof why);
+    (void) !::write(report, &why, sizeof why);
     ::_exit(cannot_start);
   };
   // A session of its own: no terminal to open, and `kill 0` does not reach the guard.
@@ -250,7 +250,7 @@ void watch(agent_state& agent, int signals) {
       continue;
     if (watched[0].revents) {
       signalfd_siginfo info{};
-      (void)!::read(signals, &info, sizeof info);
+      (void) !::read(signals, &info, sizeof info);
       if (info.ssi_signo != SIGCHLD)
         return;
       reap(agent);
@@ -293,7 +293,8 @@ bool read_arguments(int argc, char** argv, launch& out) {
 int main(int argc, char** argv) {
   launch what;
   if (!read_arguments(argc, argv, what) || ::fcntl(server, F_SETFD, FD_CLOEXEC) != 0) {
-    std::fputs("usage: tidemark-guard [--cwd DIR] -- argv… (started by tidemark, a socket as descriptor 3)\n",
+    std::fputs("usage: tidemark-guard [--cwd DIR] -- argv… (started by tidemark, a socket as "
+               "descriptor 3)\n",
                stderr);
     return 2;
   }

@@ -41,8 +41,9 @@ bool in_session(int pid, int leader) {
   const auto stat = contents("/proc/" + std::to_string(pid) + "/stat");
   const auto name_end = stat.rfind(')');
   int session = 0;
-  return name_end != std::string::npos &&
-         std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %d", &session) == 1 && session == leader;
+  return name_end != std::string::npos
+         && std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %d", &session) == 1
+         && session == leader;
 }
 
 std::vector<int> processes_that(const std::function<bool(int)>& match) {

@@ -20,7 +20,9 @@ namespace {
 constexpr int start_limit_ms = 10'000;
 constexpr int guard_control = 3;
 
-std::string reason(int number) { return std::strerror(number); }
+std::string reason(int number) {
+  return std::strerror(number);
+}
 
 struct channel {
   owned_fd ours;
@@ -88,8 +90,8 @@ struct spawn_recipe {
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes,
-                               POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+                                              | POSIX_SPAWN_SETSIGDEF);
   }
   spawn_recipe(const spawn_recipe&) = delete;
   spawn_recipe& operator=(const spawn_recipe&) = delete;
@@ -135,7 +137,8 @@ tl::unexpected<error> explain(const child_options& options, std::string_view sta
   const auto path = options.environment.find("PATH");
   std::string text = "executable \"" + name + "\": " + reason(number);
   if (missing && name.find('/') == std::string::npos)
-    text += " in PATH " + (path == options.environment.end() ? std::string{"(unset)"} : path->second);
+    text +=
+      " in PATH " + (path == options.environment.end() ? std::string{"(unset)"} : path->second);
   return fail(missing || number == EACCES ? errc::not_found : errc::io, std::move(text));
 }
 
@@ -152,7 +155,8 @@ expected<int> execute_guard(const child_options& options, spawn_recipe& recipe) 
                                argv.data(), environment.data());
   if (rc == 0)
     return pid;
-  return fail(rc == ENOENT ? errc::not_found : errc::io, "guard \"" + options.guard + "\": " + reason(rc));
+  return fail(rc == ENOENT ? errc::not_found : errc::io,
+              "guard \"" + options.guard + "\": " + reason(rc));
 }
 
 } // namespace
@@ -165,12 +169,10 @@ void owned_fd::reset(int fd) {
 
 void reap_guard(int guard_pid, int guard_pidfd, int limit_ms) {
   pollfd ended{guard_pidfd, POLLIN, 0};
-  while (::poll(&ended, 1, limit_ms) < 0 && errno == EINTR) {
-  }
+  while (::poll(&ended, 1, limit_ms) < 0 && errno == EINTR) {}
   if (!ended.revents)
     ::kill(guard_pid, SIGKILL);
-  while (::waitpid(guard_pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(guard_pid, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
 expected<spawned> spawn_guarded(const child_options& options) {

@@ -32,8 +32,8 @@ private:
 struct spawned {
   int guard_pid = 0;
   int agent_pid = 0;
-  owned_fd guard;          ///< pidfd of the guard
-  owned_fd control;        ///< socket to the guard (process/guard_main.cpp): orders and its lifeline
+  owned_fd guard;   ///< pidfd of the guard
+  owned_fd control; ///< socket to the guard (process/guard_main.cpp): orders and its lifeline
   owned_fd standard_input; ///< write end
   owned_fd standard_output;
   owned_fd standard_error;

@@ -50,8 +50,8 @@ public:
     adapter_output out;
     if (running_) {
       out.end = finish(outcome::failed, "");
-      out.end->why = turn_error{"DIED", "code " + std::to_string(how.code) + " signal " +
-                                          std::to_string(how.signal) + ": " + std::string{tail}};
+      out.end->why = turn_error{"DIED", "code " + std::to_string(how.code) + " signal "
+                                          + std::to_string(how.signal) + ": " + std::string{tail}};
     }
     return out;
   }
@@ -96,7 +96,7 @@ struct runner_fixture {
   std::string fingerprint = "one";
   std::vector<std::string> secrets;
   std::map<std::string, std::string> environment;
-  launch_inputs planned;       ///< what the last plan was made from
+  launch_inputs planned; ///< what the last plan was made from
   agent_runtime runtime;
   std::vector<session_report_ptr> reports;
   std::vector<std::size_t> weights;
@@ -138,15 +138,17 @@ struct runner_fixture {
   }
 
   void add_runner(const std::string& workspace) {
-    runner = std::make_unique<agent_runner>(runtime, workspace, [this](session_report_ptr report, std::size_t weight) {
-      reports.push_back(std::move(report));
-      weights.push_back(weight);
-      if (give_credit)
-        boost::asio::post(io, [this, weight] { runner->credit(weight); });
-    });
+    runner = std::make_unique<agent_runner>(
+      runtime, workspace, [this](session_report_ptr report, std::size_t weight) {
+        reports.push_back(std::move(report));
+        weights.push_back(weight);
+        if (give_credit)
+          boost::asio::post(io, [this, weight] { runner->credit(weight); });
+      });
   }
 
-  void begin(const std::string& turn, const std::string& prompt = "hello", const std::string& resume = "") {
+  void begin(const std::string& turn, const std::string& prompt = "hello",
+             const std::string& resume = "") {
     session_begin what;
     what.turn = turn;
     what.prompt = prompt;
@@ -175,7 +177,9 @@ struct runner_fixture {
         found.push_back(*report->end);
     return found;
   }
-  bool ended(const std::string& turn) { return until([&] { return !ends(turn).empty(); }); }
+  bool ended(const std::string& turn) {
+    return until([&] { return !ends(turn).empty(); });
+  }
   std::optional<session_started> started(const std::string& turn) const {
     for (const auto& report : reports)
       if (report->turn == turn && report->started)
@@ -198,7 +202,8 @@ struct runner_fixture {
   }
   bool exited() {
     return until([&] {
-      return std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r->exit.has_value(); });
+      return std::any_of(reports.begin(), reports.end(),
+                         [](const auto& r) { return r->exit.has_value(); });
     });
   }
 };

@@ -6,7 +6,9 @@ using namespace tidemark::testing;
 namespace {
 
 /// Waits for a prompt, then does `then`.
-std::string on_prompt(const std::string& then) { return "read -r line; " + then; }
+std::string on_prompt(const std::string& then) {
+  return "read -r line; " + then;
+}
 
 } // namespace
 
@@ -25,7 +27,8 @@ SCENARIO("a turn that follows in the same conversation is run by the live proces
   CHECK(f.runtime.pool.live() == 1);
 }
 
-SCENARIO("what the agent read at start having changed, the next turn gets a new process that resumes") {
+SCENARIO(
+  "what the agent read at start having changed, the next turn gets a new process that resumes") {
   runner_fixture f;
   f.begin("t1");
   REQUIRE(f.ended("t1"));
@@ -65,11 +68,14 @@ SCENARIO("a process that dies, however, ends its turn exactly once, with its las
     const char* script;
     const char* message;
   };
-  const auto each = GENERATE(death{"exit", "echo oops >&2; exit 3", "code 3 signal 0: oops\n"},
-                             death{"signal", "kill -KILL $$", "code -1 signal 9: "},
-                             death{"half a line", "printf 'text half'; exit 0", "code 0 signal 0: "},
-                             death{"a flood on stderr", "head -c 3000000 /dev/zero | tr '\\0' x >&2; "
-                                   "echo >&2; echo why >&2; exit 1", "code 1 signal 0: why\n"});
+  const auto each =
+    GENERATE(death{"exit", "echo oops >&2; exit 3", "code 3 signal 0: oops\n"},
+             death{"signal", "kill -KILL $$", "code -1 signal 9: "},
+             death{"half a line", "printf 'text half'; exit 0", "code 0 signal 0: "},
+             death{"a flood on stderr",
+                   "head -c 3000000 /dev/zero | tr '\\0' x >&2; "
+                   "echo >&2; echo why >&2; exit 1",
+                   "code 1 signal 0: why\n"});
   CAPTURE(each.how);
   runner_fixture f;
   f.script = on_prompt(each.script);
@@ -173,7 +179,8 @@ SCENARIO("secrets are masked in everything that is reported, also across the ser
   runner_fixture f;
   f.secrets = {"sk-12345678", "with\"quote"};
   f.runtime.options.server_secrets = {"api-token-1"};
-  f.script = on_prompt("echo 'text sk-12345678 api-token-1 with\"quote'; echo 'sk-12345678' >&2; exit 1");
+  f.script =
+    on_prompt("echo 'text sk-12345678 api-token-1 with\"quote'; echo 'sk-12345678' >&2; exit 1");
   f.begin("t1");
   REQUIRE(f.ended("t1"));
   CHECK(f.texts("t1") == std::vector<std::string>{"[secret] [secret] [secret]"});
@@ -187,10 +194,11 @@ SCENARIO("while the log is behind the agent is not read, and goes on with each c
   runner_fixture f;
   f.give_credit = false;
   f.runtime.options.max_unsynced_bytes = 100'000;
-  f.script = on_prompt("i=0; while [ $i -lt 2000 ]; do echo \"text $i "
-                       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                       "\"; i=$((i+1)); done; echo end; sleep 600");
+  f.script = on_prompt(
+    "i=0; while [ $i -lt 2000 ]; do echo \"text $i "
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+    "\"; i=$((i+1)); done; echo end; sleep 600");
   f.begin("t1");
   f.settle(500ms);
   std::size_t outstanding = 0;
@@ -214,12 +222,14 @@ SCENARIO("the agent gets the server's mark, its own directories and nothing of t
   const auto texts = f.texts("t1");
   CHECK(std::count(texts.begin(), texts.end(), "GIVEN=yes") == 1);
   CHECK(std::count(texts.begin(), texts.end(), "TIDEMARK_INSTANCE=test") == 1);
-  CHECK(std::none_of(texts.begin(), texts.end(), [](const auto& t) { return t.rfind("HOME=", 0) == 0; }));
+  CHECK(std::none_of(texts.begin(), texts.end(),
+                     [](const auto& t) { return t.rfind("HOME=", 0) == 0; }));
   CHECK(std::filesystem::is_directory(f.planned.config_directory));
   CHECK(f.planned.config_directory != f.planned.home_directory);
 }
 
-SCENARIO("an idle process is ended after the idle limit, and by the cap, least recently used first") {
+SCENARIO(
+  "an idle process is ended after the idle limit, and by the cap, least recently used first") {
   runner_fixture f;
   SECTION("by time") {
     f.runtime.options.idle_limit = 50ms;

@@ -42,7 +42,8 @@ struct heard {
   }
 };
 
-workspace_actor::behavior_type listening(workspace_actor::pointer self, std::shared_ptr<heard> into) {
+workspace_actor::behavior_type listening(workspace_actor::pointer self,
+                                         std::shared_ptr<heard> into) {
   return {
     [](command_atom, const command_ptr&) { return reply_ptr{}; },
     [into](report_atom, const session_report_ptr& report) {
@@ -102,7 +103,8 @@ struct host_fixture {
     return result;
   }
 
-  void begin(const agent_session_actor& session, const std::string& turn, const std::string& resume = {}) {
+  void begin(const agent_session_actor& session, const std::string& turn,
+             const std::string& resume = {}) {
     auto what = std::make_shared<session_begin>();
     what->turn = turn;
     what->prompt = "hello";
@@ -123,7 +125,8 @@ std::string script(const scratch& directory, const std::string& text) {
 
 } // namespace
 
-SCENARIO("a session runs turns in the demo agent, warm from the second, and stops without a trace") {
+SCENARIO(
+  "a session runs turns in the demo agent, warm from the second, and stops without a trace") {
   host_fixture f;
   const auto session = f.host->spawn_session("w1", f.owner);
   f.begin(session, "t1");
@@ -177,10 +180,9 @@ SCENARIO("a probe of an executable that is missing, hangs or floods says so with
     const char* text; ///< of the script that stands for the agent; null: there is none
     const char* problem;
   };
-  const auto each = GENERATE(trouble{nullptr, "/agent"},
-                             trouble{"trap '' TERM; (setsid sleep 600 &); sleep 600", "in time"},
-                             trouble{"exec head -c 10000000 /dev/zero", "--version"},
-                             trouble{"exit 3", "code 3"});
+  const auto each = GENERATE(
+    trouble{nullptr, "/agent"}, trouble{"trap '' TERM; (setsid sleep 600 &); sleep 600", "in time"},
+    trouble{"exec head -c 10000000 /dev/zero", "--version"}, trouble{"exit 3", "code 3"});
   CAPTURE(each.problem);
   scratch scripts;
   host_fixture f{each.text ? script(scripts, each.text) : scripts / "agent"};

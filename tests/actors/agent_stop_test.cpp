@@ -20,7 +20,8 @@ SCENARIO("an interrupt that the agent cannot hear yet is said again once it is r
   runner_fixture f;
   f.runtime.options.interrupt_grace = 10s;
   // Drops what comes before its init, like an agent that still starts.
-  f.script = "read -r prompt; read -r dropped; echo init s1; read -r word; echo ack; echo failed \"$word\"; sleep 600";
+  f.script = "read -r prompt; read -r dropped; echo init s1; read -r word; echo ack; echo failed "
+             "\"$word\"; sleep 600";
   f.begin("t1");
   f.runner->halt(stop_force::interrupt);
   REQUIRE(f.ended("t1"));
@@ -50,10 +51,14 @@ SCENARIO("end of input and TERM are tried before KILL") {
   runner_fixture f;
   const auto how = GENERATE(as<std::string>{}, "input", "term");
   CAPTURE(how);
-  f.script = how == "input" ? "echo init s1; while read -r line; do :; done; echo text leaving; exit 0"
-                            : "trap 'echo text leaving; exit 0' TERM; echo init s1; while :; do sleep 0.02; done";
+  f.script =
+    how == "input"
+      ? "echo init s1; while read -r line; do :; done; echo text leaving; exit 0"
+      : "trap 'echo text leaving; exit 0' TERM; echo init s1; while :; do sleep 0.02; done";
   f.begin("t1");
-  REQUIRE(f.until([&] { return std::any_of(f.reports.begin(), f.reports.end(), [](auto& r) { return r->session; }); }));
+  REQUIRE(f.until([&] {
+    return std::any_of(f.reports.begin(), f.reports.end(), [](auto& r) { return r->session; });
+  }));
   f.runner->halt(stop_force::interrupt);
   REQUIRE(f.ended("t1"));
   CHECK(f.texts("t1") == std::vector<std::string>{"leaving"});
@@ -91,7 +96,8 @@ SCENARIO("a kill settles though the log takes nothing any more") {
   CHECK(f.runtime.pool.live() == 0);
 }
 
-SCENARIO("a silent agent is ended; one that speaks, announced its silence or waits for an answer is not") {
+SCENARIO(
+  "a silent agent is ended; one that speaks, announced its silence or waits for an answer is not") {
   runner_fixture f;
   f.runtime.options.silence_limit = 200ms;
   SECTION("silent") {
@@ -105,7 +111,8 @@ SCENARIO("a silent agent is ended; one that speaks, announced its silence or wai
     CHECK(f.runtime.pool.live() == 0);
   }
   SECTION("speaking") {
-    f.script = "read -r prompt; for i in 1 2 3 4 5 6 7 8; do echo text $i; sleep 0.08; done; echo end; sleep 600";
+    f.script = "read -r prompt; for i in 1 2 3 4 5 6 7 8; do echo text $i; sleep 0.08; done; echo "
+               "end; sleep 600";
     f.begin("t1");
     REQUIRE(f.ended("t1"));
     CHECK(f.ends("t1")[0].how == outcome::succeeded);

@@ -21,7 +21,9 @@ std::string random_bytes(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-bool has_zombie() { return ::waitpid(-1, nullptr, WNOHANG | WNOWAIT) > 0; }
+bool has_zombie() {
+  return ::waitpid(-1, nullptr, WNOHANG | WNOWAIT) > 0;
+}
 
 } // namespace
 
@@ -63,7 +65,7 @@ SCENARIO("the child's environment and directory are exactly what was given") {
   running_child pwd{where};
   REQUIRE(pwd.process);
   REQUIRE(pwd.until_exit());
-  CHECK(pwd.out + "/" == (directory / "") .substr(0, pwd.out.size() - 1) + "\n/");
+  CHECK(pwd.out + "/" == (directory / "").substr(0, pwd.out.size() - 1) + "\n/");
 }
 
 SCENARIO("the child has no descriptor but 0, 1 and 2, and no signal blocked or ignored") {
@@ -72,7 +74,9 @@ SCENARIO("the child has no descriptor but 0, 1 and 2, and no signal blocked or i
   REQUIRE(child.until_exit());
   int descriptors = 0;
   unsigned long long blocked = 0, ignored = 0;
-  REQUIRE(std::sscanf(child.out.c_str(), "%d SigBlk: %llx SigIgn: %llx", &descriptors, &blocked, &ignored) == 3);
+  REQUIRE(
+    std::sscanf(child.out.c_str(), "%d SigBlk: %llx SigIgn: %llx", &descriptors, &blocked, &ignored)
+    == 3);
   CHECK(descriptors == 4); // the fourth is the directory that ls reads
   CHECK(blocked == 0);
   CHECK((ignored & 0x7fffffff) == 0); // above are signals of the C library, out of reach
@@ -97,15 +101,16 @@ SCENARIO("a missing executable, a missing directory and a missing guard are told
   running_child nothing{run({"no-such-agent"})};
   REQUIRE_FALSE(nothing.process);
   CHECK(nothing.process.error().code == errc::not_found);
-  CHECK(nothing.process.error().message ==
-        "executable \"no-such-agent\": No such file or directory in PATH /usr/bin:/bin");
+  CHECK(nothing.process.error().message
+        == "executable \"no-such-agent\": No such file or directory in PATH /usr/bin:/bin");
 
   auto nowhere = run({"true"});
   nowhere.cwd = "/no/such/directory";
   running_child lost{nowhere};
   REQUIRE_FALSE(lost.process);
   CHECK(lost.process.error().code == errc::not_found);
-  CHECK(lost.process.error().message == "working directory \"/no/such/directory\": No such file or directory");
+  CHECK(lost.process.error().message
+        == "working directory \"/no/such/directory\": No such file or directory");
 
   auto unguarded = run({"true"});
   unguarded.guard = "/no/such/guard";
@@ -116,7 +121,8 @@ SCENARIO("a missing executable, a missing directory and a missing guard are told
 }
 
 SCENARIO("pid and signal mean the agent, not its guard") {
-  running_child child{shell("trap 'echo caught; exit 9' TERM; echo $$; while :; do sleep 0.05; done")};
+  running_child child{
+    shell("trap 'echo caught; exit 9' TERM; echo $$; while :; do sleep 0.05; done")};
   REQUIRE(child.process);
   REQUIRE(child.until([&] { return child.out.find('\n') != std::string::npos; }));
   CHECK(child.out == std::to_string(child->pid()) + "\n");
@@ -164,7 +170,8 @@ SCENARIO("while output is paused the agent waits, and nothing is lost even if it
 SCENARIO("a stranger that holds the agent's stdout delays its end by the drain limit at most") {
   running_child child{shell("read line; exit 3")};
   REQUIRE(child.process);
-  const int held = ::open(("/proc/" + std::to_string(child->pid()) + "/fd/1").c_str(), O_WRONLY | O_CLOEXEC);
+  const int held =
+    ::open(("/proc/" + std::to_string(child->pid()) + "/fd/1").c_str(), O_WRONLY | O_CLOEXEC);
   REQUIRE(held >= 0);
   const auto begin = std::chrono::steady_clock::now();
   child->write("go\n");

@@ -124,8 +124,9 @@ SCENARIO("a killed guard takes the agent and the helpers of its session along") 
 
 SCENARIO("helpers that fork without end are stopped") {
   // Chains that renew themselves, each link in a session of its own and without its parent.
-  auto options = run({"bash", "-c", "link() { (setsid bash -c 'link' &) ; }; export -f link; "
-                                    "for i in 1 2 3 4 5 6 7 8; do link; done; echo ready; sleep 600"});
+  auto options = run({"bash", "-c",
+                      "link() { (setsid bash -c 'link' &) ; }; export -f link; "
+                      "for i in 1 2 3 4 5 6 7 8; do link; done; echo ready; sleep 600"});
   running_child child{options};
   REQUIRE(child.process);
   REQUIRE(child.until([&] { return !child.out.empty(); }));

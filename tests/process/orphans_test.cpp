@@ -34,4 +34,6 @@ SCENARIO("processes that carry the server's mark are killed, all others are left
   CHECK(kill_marked(instance).empty());
 }
 
-SCENARIO("an empty instance marks nothing") { CHECK(kill_marked("").empty()); }
+SCENARIO("an empty instance marks nothing") {
+  CHECK(kill_marked("").empty());
+}

@@ -23,7 +23,8 @@ using namespace std::chrono_literals;
 
 /// The guard stands beside the test program.
 inline std::string guard_path() {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tidemark-guard").string();
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tidemark-guard")
+    .string();
 }
 
 /// Polls `holds` until it is true; false after `limit`.
@@ -72,14 +73,17 @@ inline std::size_t open_descriptors() {
 class scratch {
 public:
   scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "tidemark-process-XXXXXX").string();
+    std::string name =
+      (std::filesystem::temp_directory_path() / "tidemark-process-XXXXXX").string();
     REQUIRE(::mkdtemp(name.data()) != nullptr);
     path_ = name;
   }
   ~scratch() { std::filesystem::remove_all(path_); }
   scratch(const scratch&) = delete;
   scratch& operator=(const scratch&) = delete;
-  [[nodiscard]] std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::string operator/(const std::string& name) const {
+    return (path_ / name).string();
+  }
 
 private:
   std::filesystem::path path_;
@@ -93,7 +97,9 @@ inline child_options run(std::vector<std::string> argv) {
   return options;
 }
 
-inline child_options shell(const std::string& script) { return run({"sh", "-c", script}); }
+inline child_options shell(const std::string& script) {
+  return run({"sh", "-c", script});
+}
 
 /// A child with what it said; driven by the test's thread.
 struct running_child {
