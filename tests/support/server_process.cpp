@@ -91,7 +91,7 @@ void server_process::launch() {
     environment[name] = value;
   }
   std::filesystem::create_directories(path("home"));
-  std::vector<std::string> argv{server_binary(), "serve"};
+  std::vector<std::string> argv{program("tidemark"), "serve"};
   argv.insert(argv.end(), how_.arguments.begin(), how_.arguments.end());
   pid_ = spawn(argv, environment, directory_.path(), ends[1]);
   ::close(ends[1]);
@@ -195,8 +195,9 @@ std::vector<pid_t> processes_with_environment(const std::string& text) {
   return found;
 }
 
-std::string server_binary() { return TIDEMARK_TEST_BIN_DIR "/tidemark"; }
-
-std::string demo_agent_binary() { return TIDEMARK_TEST_BIN_DIR "/tidemark-demo-agent"; }
+std::string program(const std::string& name) {
+  const char* elsewhere = std::getenv("TIDEMARK_TEST_BIN");
+  return std::string(elsewhere != nullptr ? elsewhere : TIDEMARK_TEST_BIN_DIR) + "/" + name;
+}
 
 } // namespace tidemark::test

@@ -72,8 +72,7 @@ bool process_alive(pid_t pid);
 /// The pids of all living processes whose environment contains this text.
 std::vector<pid_t> processes_with_environment(const std::string& text);
 
-/// Paths of the programs under test.
-std::string server_binary();
-std::string demo_agent_binary();
+/// Path of a program under test: of this build, or of the directory that TIDEMARK_TEST_BIN names.
+std::string program(const std::string& name);
 
 } // namespace tidemark::test
