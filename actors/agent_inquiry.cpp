@@ -3,8 +3,10 @@
 #include "actors/agent_launch.hpp"
 #include "base/json.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 namespace tidemark {
 namespace {

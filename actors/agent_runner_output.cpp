@@ -2,7 +2,9 @@
 
 #include "base/logging.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tidemark {
 namespace {
