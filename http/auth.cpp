@@ -21,7 +21,9 @@ hash hash_of(std::string_view text) {
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
   if (a.size() != b.size())
     return false;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -71,7 +73,8 @@ std::string refuse_origin(std::string_view host, std::string_view origin, bool a
     if (other.empty() || host_of(other) != own)
       return "requests from pages of another origin are refused";
   }
-  const auto local_name = own.empty() || is_address(own) || is_loopback(own) || own.find('.') == own.npos;
+  const auto local_name =
+    own.empty() || is_address(own) || is_loopback(own) || own.find('.') == own.npos;
   if (!any_host && !local_name)
     return "without an API token only local host names are served; configure INTERNAL_API_TOKEN";
   return {};

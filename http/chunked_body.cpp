@@ -25,7 +25,9 @@ std::size_t chunk_header(std::array<char, 20>& out, std::size_t size) {
 } // namespace
 
 chunked_body::chunked_body(std::shared_ptr<wire> to, std::shared_ptr<wake_event> wake, settings how)
-  : wire_(std::move(to)), watch_(std::make_shared<departure>()), how_(how) {
+  : wire_(std::move(to)),
+    watch_(std::make_shared<departure>()),
+    how_(how) {
   watch_->wake = std::move(wake);
 }
 
@@ -81,12 +83,13 @@ task<bool> chunked_body::finish() {
     const auto result = co_await wire_->write(last_chunk, how_.stall);
     broken_ = result != wire::outcome::done;
   }
-  const auto deadline = wire::clock::now() + std::min<wire::clock::duration>(how_.stall, longest_proof);
+  const auto deadline =
+    wire::clock::now() + std::min<wire::clock::duration>(how_.stall, longest_proof);
   auto pause = std::chrono::milliseconds{1};
   while (!broken_) {
     if (wire_->all_acknowledged())
       co_return true;
-    if (wire::clock::now() >= deadline)
+    if (wire::clock::now() >= deadline || !wire_->stands())
       co_return false;
     co_await watch_->wake->wait(pause);
     pause = std::min(2 * pause, longest_poll);

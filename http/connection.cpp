@@ -18,18 +18,20 @@ namespace bhttp = boost::beast::http;
 constexpr std::size_t input_slack = 64 << 10; // read ahead of the parser
 constexpr auto linger_limit = std::chrono::seconds{2};
 
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+std::string_view view(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
 
 /// The method as a metrics label: a closed set.
 std::string_view method_label(const bhttp::request_header<>& request) {
   switch (request.method()) {
-    case bhttp::verb::get: return "GET";
-    case bhttp::verb::head: return "HEAD";
-    case bhttp::verb::post: return "POST";
-    case bhttp::verb::put: return "PUT";
-    case bhttp::verb::patch: return "PATCH";
-    case bhttp::verb::delete_: return "DELETE";
-    default: return "other";
+  case bhttp::verb::get: return "GET";
+  case bhttp::verb::head: return "HEAD";
+  case bhttp::verb::post: return "POST";
+  case bhttp::verb::put: return "PUT";
+  case bhttp::verb::patch: return "PATCH";
+  case bhttp::verb::delete_: return "DELETE";
+  default: return "other";
   }
 }
 
@@ -61,10 +63,13 @@ std::string joined(std::vector<std::string> methods) {
 
 connection::connection(connection_context& context, wire::tcp_socket socket)
   : context_(context),
-    wire_(std::make_shared<wire>(std::move(socket), context.services.options.max_header_bytes + input_slack)),
+    wire_(std::make_shared<wire>(std::move(socket),
+                                 context.services.options.max_header_bytes + input_slack)),
     wake_(std::make_shared<wake_event>(context.actors.get_executor())) {}
 
-connection::~connection() { wake_->close(); }
+connection::~connection() {
+  wake_->close();
+}
 
 task<void> connection::run() {
   const auto self = shared_from_this();
@@ -77,7 +82,8 @@ task<void> connection::run() {
 task<void> connection::refuse() {
   const auto self = shared_from_this();
   context_.services.metrics.http_limit_hit("connections");
-  co_await answer(refusal(503, "unavailable", "the server has as many connections as it may (http.max_connections)",
+  co_await answer(refusal(503, "unavailable",
+                          "the server has as many connections as it may (http.max_connections)",
                           "connections"));
   co_await wire_->linger(std::chrono::seconds{1});
   wire_->close();
@@ -149,13 +155,15 @@ task<connection::step> connection::receive(part what) {
     const auto result = co_await wire_->read_some(until);
     const auto was_idle = std::exchange(idle_, false);
     if (result == wire::outcome::full)
-      co_return refuse_parse(what == part::head ? bhttp::error::header_limit : bhttp::error::body_limit, what);
+      co_return refuse_parse(
+        what == part::head ? bhttp::error::header_limit : bhttp::error::body_limit, what);
     if (result == wire::outcome::timed_out) {
       context_.services.metrics.http_limit_hit(was_idle ? "idle" : "request_timeout");
       if (was_idle)
         co_return step::gone;
       refusal_ = std::make_unique<problem>(
-        refusal(408, "deadline", "the request was not complete in time (http.request_timeout)", "request_timeout"));
+        refusal(408, "deadline", "the request was not complete in time (http.request_timeout)",
+                "request_timeout"));
       co_return step::refused;
     }
     if (result == wire::outcome::closed)
@@ -169,10 +177,11 @@ connection::step connection::refuse_parse(const boost::system::error_code& faile
   auto why = problem{};
   if (failed == bhttp::error::header_limit) {
     metrics.http_limit_hit("header");
-    why = refusal(431, "too_large",
-                  fmt::format("the request's headers are larger than {} bytes (http.max_header_bytes)",
-                              options.max_header_bytes),
-                  "header");
+    why =
+      refusal(431, "too_large",
+              fmt::format("the request's headers are larger than {} bytes (http.max_header_bytes)",
+                          options.max_header_bytes),
+              "header");
   } else if (failed == bhttp::error::body_limit || failed == bhttp::error::buffer_overflow) {
     metrics.http_limit_hit("body");
     why = refusal(413, "too_large",
@@ -181,13 +190,16 @@ connection::step connection::refuse_parse(const boost::system::error_code& faile
                   "body");
   } else {
     why = refusal(400, "invalid_argument",
-                  fmt::format("the {} is not HTTP/1.1: {}", what == part::head ? "request" : "body", failed.message()));
+                  fmt::format("the {} is not HTTP/1.1: {}", what == part::head ? "request" : "body",
+                              failed.message()));
   }
   refusal_ = std::make_unique<problem>(std::move(why));
   return step::refused;
 }
 
-std::string_view connection::header(bhttp::field name) const { return view(parser_->get()[name]); }
+std::string_view connection::header(bhttp::field name) const {
+  return view(parser_->get()[name]);
+}
 
 task<bool> connection::admit(const router::match& route) {
   const auto& options = context_.services.options;
@@ -202,10 +214,12 @@ task<bool> connection::admit(const router::match& route) {
              !stranger.empty()) {
     why = refusal(403, "forbidden", std::move(stranger));
   } else if (!origin.empty() && is_plain_form(header(bhttp::field::content_type))) {
-    why = refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
+    why =
+      refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
   } else if (!options.token.empty() && route.path_template != "/health"
              && !bears_token(header(bhttp::field::authorization), options.token)) {
-    why = refusal(401, "unauthorized", "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>");
+    why = refusal(401, "unauthorized",
+                  "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>");
     headers.emplace("WWW-Authenticate", "Bearer realm=\"tidemark\"");
   } else if (!route.handler && !route.allowed.empty()) {
     why = refusal(405, "method_not_allowed", "this path does not take that method");
@@ -225,8 +239,10 @@ task<bool> connection::expects_continue() {
   const auto expected = header(bhttp::field::expect);
   if (expected.empty() || parser_->get().version() == 10 || parser_->is_done())
     co_return true;
-  if (!boost::beast::iequals(boost::beast::string_view{expected.data(), expected.size()}, "100-continue")) {
-    refusal_ = std::make_unique<problem>(refusal(417, "unsupported", "only Expect: 100-continue is understood"));
+  if (!boost::beast::iequals(boost::beast::string_view{expected.data(), expected.size()},
+                             "100-continue")) {
+    refusal_ = std::make_unique<problem>(
+      refusal(417, "unsupported", "only Expect: 100-continue is understood"));
     co_return false;
   }
   constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -281,7 +297,8 @@ task<bool> connection::answer(problem what, std::map<std::string, std::string> h
   append_head(out, head, headers);
   if (!parser_ || parser_->get().method() != bhttp::verb::head)
     out += body;
-  const auto result = co_await wire_->write(std::string_view{out}, context_.services.options.write_timeout);
+  const auto result =
+    co_await wire_->write(std::string_view{out}, context_.services.options.write_timeout);
   co_return result == wire::outcome::done;
 }
 

@@ -56,10 +56,10 @@ private:
   std::shared_ptr<wire> wire_;
   std::shared_ptr<wake_event> wake_;
   std::optional<parser_type> parser_;
-  std::unique_ptr<problem> refusal_;        ///< why receive() refused
+  std::unique_ptr<problem> refusal_;                ///< why receive() refused
   std::optional<wire::clock::time_point> deadline_; ///< of the request being received
   wire::clock::time_point began_{};
-  bool idle_ = false;                       ///< waits for the first byte of a request
+  bool idle_ = false; ///< waits for the first byte of a request
 };
 
 } // namespace tidemark

@@ -72,7 +72,8 @@ bool event_query::wants(std::string_view type, std::string_view of_turn) const {
   if (!turn.empty() && of_turn != turn)
     return false;
   const auto fits = [&](std::string_view wanted) {
-    return wanted.ends_with('*') ? type.starts_with(wanted.substr(0, wanted.size() - 1)) : type == wanted;
+    return wanted.ends_with('*') ? type.starts_with(wanted.substr(0, wanted.size() - 1))
+                                 : type == wanted;
   };
   return types.empty() || std::any_of(types.begin(), types.end(), fits);
 }

@@ -13,9 +13,9 @@ namespace tidemark {
 
 /// How a reader takes events: chosen by its `Accept` header.
 enum class event_form {
-  page,   ///< one JSON object
-  lines,  ///< NDJSON: all up to the head, with `follow=true` on from there
-  frames  ///< server-sent events: replays, then follows
+  page,  ///< one JSON object
+  lines, ///< NDJSON: all up to the head, with `follow=true` on from there
+  frames ///< server-sent events: replays, then follows
 };
 event_form form_of(std::string_view accept);
 
@@ -24,13 +24,13 @@ struct event_query {
   static constexpr std::size_t default_limit = 1000;
   static constexpr std::size_t max_limit = 10'000;
 
-  std::optional<cursor> from;           ///< empty: from the beginning
-  std::optional<std::size_t> limit;     ///< events in this answer
-  std::vector<std::string> types;       ///< empty: all; `item.*` takes a family
-  std::string turn;                     ///< empty: all
-  bool raw = false;                     ///< with the agents' own lines
+  std::optional<cursor> from;       ///< empty: from the beginning
+  std::optional<std::size_t> limit; ///< events in this answer
+  std::vector<std::string> types;   ///< empty: all; `item.*` takes a family
+  std::string turn;                 ///< empty: all
+  bool raw = false;                 ///< with the agents' own lines
   bool follow = false;
-  std::chrono::milliseconds wait{0};    ///< of a long poll
+  std::chrono::milliseconds wait{0}; ///< of a long poll
 
   [[nodiscard]] bool wants(std::string_view type, std::string_view of_turn) const;
 };

@@ -25,7 +25,8 @@ constexpr std::size_t max_scanned = 100'000; // events looked at for one page, h
 class reader_seat {
 public:
   reader_seat(std::shared_ptr<std::atomic<std::size_t>> count, http_services& services)
-    : count_(std::move(count)), metrics_(services.metrics),
+    : count_(std::move(count)),
+      metrics_(services.metrics),
       granted_(count_->fetch_add(1) < services.options.max_readers) {
     metrics_.readers(1);
   }
@@ -59,18 +60,18 @@ problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& s
   auto what = problem{};
   what.code = to_string(reason);
   switch (reason) {
-    case gap_reason::other_epoch:
-      what.status = 409;
-      what.detail = "the cursor belongs to another incarnation of this workspace";
-      break;
-    case gap_reason::trimmed:
-      what.status = 410;
-      what.detail = "events after the cursor were removed by retention";
-      break;
-    case gap_reason::ahead:
-      what.status = 416;
-      what.detail = "the cursor lies beyond the last event";
-      break;
+  case gap_reason::other_epoch:
+    what.status = 409;
+    what.detail = "the cursor belongs to another incarnation of this workspace";
+    break;
+  case gap_reason::trimmed:
+    what.status = 410;
+    what.detail = "events after the cursor were removed by retention";
+    break;
+  case gap_reason::ahead:
+    what.status = 416;
+    what.detail = "the cursor lies beyond the last event";
+    break;
   }
   what.facts["reason"] = what.code;
   what.facts["requested"] = asked.str();
@@ -90,14 +91,15 @@ struct reading {
 // -- one page ----------------------------------------------------------------
 
 struct page {
-  std::string events;     ///< the envelopes, joined by commas
+  std::string events; ///< the envelopes, joined by commas
   std::size_t count = 0;
-  offset scanned;         ///< the last event looked at
-  stream_info stream;     ///< as it was before the read
+  offset scanned;     ///< the last event looked at
+  stream_info stream; ///< as it was before the read
 };
 
 /// Reads one page after `after`. Blocks on the disk.
-expected<page> read_page(const event_log& log, const stream_info& of, const event_query& query, offset after) {
+expected<page> read_page(const event_log& log, const stream_info& of, const event_query& query,
+                         offset after) {
   auto newest = log.find(of.name);
   if (!newest)
     return tl::make_unexpected(newest.error());
@@ -106,7 +108,8 @@ expected<page> read_page(const event_log& log, const stream_info& of, const even
   out.stream = newest->id == of.id ? std::move(*newest) : of;
   out.stream.ended = out.stream.ended || newest->id != of.id;
   out.scanned = after;
-  const auto limit = std::min(query.limit.value_or(event_query::default_limit), event_query::max_limit);
+  const auto limit =
+    std::min(query.limit.value_or(event_query::default_limit), event_query::max_limit);
   auto limits = read_limits{};
   limits.max_events = max_scanned;
   limits.max_bytes = 8 * page_bytes;
@@ -127,8 +130,8 @@ expected<page> read_page(const event_log& log, const stream_info& of, const even
 
 std::string to_json(const page& p) {
   const auto head = std::max(p.stream.head, p.scanned);
-  return fmt::format(R"({{"events":[{}],"epoch":{},"head":{},"first":{},"next":"{}","ended":{}}})", p.events,
-                     p.stream.incarnation.value, head.value, p.stream.first().value,
+  return fmt::format(R"({{"events":[{}],"epoch":{},"head":{},"first":{},"next":"{}","ended":{}}})",
+                     p.events, p.stream.incarnation.value, head.value, p.stream.first().value,
                      cursor_text(p.stream, p.scanned), p.stream.ended);
 }
 
@@ -171,8 +174,13 @@ task<void> send_page(exchange& with, reading what) {
 class delivery {
 public:
   delivery(exchange& with, body_stream& out, reading what, event_form form)
-    : with_(with), services_(with.services()), out_(out), what_(std::move(what)), form_(form),
-      source_(services_.log, services_.events, what_.stream, what_.start.after, out.waker(), what_.query.raw) {}
+    : with_(with),
+      services_(with.services()),
+      out_(out),
+      what_(std::move(what)),
+      form_(form),
+      source_(services_.log, services_.events, what_.stream, what_.start.after, out.waker(),
+              what_.query.raw) {}
 
   task<void> run() {
     if (!co_await greet())
@@ -303,7 +311,8 @@ std::map<std::string, std::string> stream_headers(const reading& what) {
 task<void> refuse_reader(exchange& with, event_form form, reading what) {
   const auto retry = jittered(std::chrono::milliseconds{20'000});
   if (form != event_form::frames) {
-    auto why = problem::of(error{errc::unavailable, "too many readers (http.max_readers); try again later", true});
+    auto why = problem::of(
+      error{errc::unavailable, "too many readers (http.max_readers); try again later", true});
     auto headers = std::map<std::string, std::string>{};
     headers["Retry-After"] = std::to_string(retry.count() / 1000);
     co_await send_problem(with, std::move(why), std::move(headers));
@@ -311,7 +320,8 @@ task<void> refuse_reader(exchange& with, event_form form, reading what) {
   }
   auto headers = stream_headers(what);
   auto body = co_await with.stream(200, "text/event-stream", std::move(headers));
-  const auto frame = fmt::format("event: overload\nretry: {}\ndata: {{\"reason\":\"readers\"}}\n\n", retry.count());
+  const auto frame =
+    fmt::format("event: overload\nretry: {}\ndata: {{\"reason\":\"readers\"}}\n\n", retry.count());
   co_await body->write(frame);
   co_await body->finish();
 }

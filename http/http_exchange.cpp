@@ -18,7 +18,9 @@ void append_value(std::string& out, std::string_view text) {
       out += c;
 }
 
-bool has_body(int status) { return status >= 200 && status != 204 && status != 304; }
+bool has_body(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
 
 } // namespace
 
@@ -49,8 +51,12 @@ void append_head(std::string& out, const response_head& head,
 }
 
 http_exchange::http_exchange(connection_context& context, std::shared_ptr<wire> line,
-                             std::shared_ptr<wake_event> wake, http_request request, router::match route)
-  : context_(context), wire_(std::move(line)), wake_(std::move(wake)), request_(std::move(request)),
+                             std::shared_ptr<wake_event> wake, http_request request,
+                             router::match route)
+  : context_(context),
+    wire_(std::move(line)),
+    wake_(std::move(wake)),
+    request_(std::move(request)),
     route_(std::move(route)) {
   const auto target = std::string_view{request_.target().data(), request_.target().size()};
   query_ = parse_query(split_target(target).query);
@@ -76,7 +82,8 @@ std::optional<std::string> http_exchange::header(std::string_view name) const {
   return std::string{found->value().data(), found->value().size()};
 }
 
-task<bool> http_exchange::send(int status, std::string json_text, std::map<std::string, std::string> headers) {
+task<bool> http_exchange::send(int status, std::string json_text,
+                               std::map<std::string, std::string> headers) {
   co_return co_await answer(status, "application/json", std::move(json_text), headers);
 }
 
@@ -117,7 +124,8 @@ task<bool> http_exchange::answer(int status, std::string_view content_type, std:
 }
 
 task<std::unique_ptr<body_stream>>
-http_exchange::stream(int status, std::string content_type, std::map<std::string, std::string> headers) {
+http_exchange::stream(int status, std::string content_type,
+                      std::map<std::string, std::string> headers) {
   status_ = status;
   streamed_ = true;
   auto head = response_head{};

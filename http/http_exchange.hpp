@@ -26,9 +26,9 @@ struct connection_context {
 /// The head of one answer.
 struct response_head {
   int status = 200;
-  int version = 11;                ///< of HTTP: 10 or 11
+  int version = 11; ///< of HTTP: 10 or 11
   bool keep_alive = true;
-  std::string_view content_type;   ///< a header `Content-Type` wins
+  std::string_view content_type;     ///< a header `Content-Type` wins
   std::optional<std::size_t> length; ///< empty: chunked, or up to the end of the connection in 1.0
 };
 /// Appends status line and headers up to the empty line. Line ends inside values are dropped, so a
@@ -50,7 +50,8 @@ public:
   [[nodiscard]] http_services& services() override { return context_.services; }
   [[nodiscard]] gateway& actors() override { return context_.actors; }
 
-  task<bool> send(int status, std::string json_text, std::map<std::string, std::string> headers) override;
+  task<bool> send(int status, std::string json_text,
+                  std::map<std::string, std::string> headers) override;
   task<bool> send_text(int status, std::string content_type, std::string body) override;
   task<std::unique_ptr<body_stream>> stream(int status, std::string content_type,
                                             std::map<std::string, std::string> headers) override;

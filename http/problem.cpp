@@ -11,21 +11,21 @@ namespace {
 
 std::string_view v1_code(errc code) {
   switch (code) {
-    case errc::unauthorized: return "UNAUTHORIZED";
-    case errc::forbidden: return "FORBIDDEN";
-    case errc::invalid_argument: return "INVALID_REQUEST";
-    case errc::not_found: return "WORKSPACE_NOT_FOUND";
-    case errc::conflict:
-    case errc::wrong_offset:
-    case errc::fenced: return "CONFLICT";
-    case errc::too_large: return "LIMIT_EXCEEDED";
-    case errc::full: return "STORAGE_FULL";
-    case errc::cancelled: return "TASK_CANCELLED";
-    case errc::unsupported: return "UNSUPPORTED";
-    case errc::unavailable:
-    case errc::locked:
-    case errc::deadline: return "RUNTIME_UNAVAILABLE";
-    default: return "INTERNAL_ERROR";
+  case errc::unauthorized: return "UNAUTHORIZED";
+  case errc::forbidden: return "FORBIDDEN";
+  case errc::invalid_argument: return "INVALID_REQUEST";
+  case errc::not_found: return "WORKSPACE_NOT_FOUND";
+  case errc::conflict:
+  case errc::wrong_offset:
+  case errc::fenced: return "CONFLICT";
+  case errc::too_large: return "LIMIT_EXCEEDED";
+  case errc::full: return "STORAGE_FULL";
+  case errc::cancelled: return "TASK_CANCELLED";
+  case errc::unsupported: return "UNSUPPORTED";
+  case errc::unavailable:
+  case errc::locked:
+  case errc::deadline: return "RUNTIME_UNAVAILABLE";
+  default: return "INTERNAL_ERROR";
   }
 }
 
@@ -38,26 +38,26 @@ bool worth_retrying(const error& why) {
 
 int status_of(errc code) noexcept {
   switch (code) {
-    case errc::invalid_argument: return 400;
-    case errc::unauthorized: return 401;
-    case errc::forbidden: return 403;
-    case errc::not_found: return 404;
-    case errc::conflict:
-    case errc::wrong_offset:
-    case errc::fenced:
-    case errc::cancelled: return 409;
-    case errc::trimmed: return 410;
-    case errc::too_large: return 413;
-    case errc::ahead: return 416;
-    case errc::unsupported: return 501;
-    case errc::unavailable:
-    case errc::locked: return 503;
-    case errc::deadline: return 504;
-    case errc::full: return 507;
-    case errc::corrupt:
-    case errc::newer_format:
-    case errc::io:
-    case errc::internal: return 500;
+  case errc::invalid_argument: return 400;
+  case errc::unauthorized: return 401;
+  case errc::forbidden: return 403;
+  case errc::not_found: return 404;
+  case errc::conflict:
+  case errc::wrong_offset:
+  case errc::fenced:
+  case errc::cancelled: return 409;
+  case errc::trimmed: return 410;
+  case errc::too_large: return 413;
+  case errc::ahead: return 416;
+  case errc::unsupported: return 501;
+  case errc::unavailable:
+  case errc::locked: return 503;
+  case errc::deadline: return 504;
+  case errc::full: return 507;
+  case errc::corrupt:
+  case errc::newer_format:
+  case errc::io:
+  case errc::internal: return 500;
   }
   return 500;
 }
@@ -105,11 +105,13 @@ task<bool> send_error(exchange& with, error why) {
   co_return co_await send_problem(with, std::move(what), std::move(headers));
 }
 
-std::string log_failure(std::string_view where, std::string_view code, std::string_view message, int status) {
+std::string log_failure(std::string_view where, std::string_view code, std::string_view message,
+                        int status) {
   auto err_id = new_uuid(now_utc());
   const auto level = status >= 500 ? logging::level::warning : logging::level::info;
-  logging::write(level, "http",
-                 fmt::format("{} answered {} {} err_id={}: {}", where, status, code, err_id, message));
+  logging::write(
+    level, "http",
+    fmt::format("{} answered {} {} err_id={}: {}", where, status, code, err_id, message));
   return err_id;
 }
 

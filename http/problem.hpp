@@ -29,7 +29,8 @@ struct problem {
 std::string problem_json(const problem& what, std::string_view err_id = {});
 
 /// Answers with `application/problem+json`. Server errors (5xx) get an `err_id`, which is logged.
-task<bool> send_problem(exchange& with, problem what, std::map<std::string, std::string> headers = {});
+task<bool> send_problem(exchange& with, problem what,
+                        std::map<std::string, std::string> headers = {});
 task<bool> send_error(exchange& with, error why);
 
 /// The v1 family's description of a failure.
@@ -42,7 +43,8 @@ struct error_info {
 };
 
 /// A new `err_id`, written to the log together with the failure.
-std::string log_failure(std::string_view where, std::string_view code, std::string_view message, int status);
+std::string log_failure(std::string_view where, std::string_view code, std::string_view message,
+                        int status);
 
 /// Describes `why` with the codes of the contract and logs it. `where` is the route.
 error_info describe_failure(const error& why, std::string_view where);

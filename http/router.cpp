@@ -41,10 +41,11 @@ router::match router::find(std::string_view method, std::string_view path) const
     segment = std::move(*decoded);
   }
   for (const auto& r : routes_) {
-    const auto fits = std::equal(r.segments.begin(), r.segments.end(), segments.begin(), segments.end(),
-                                 [](const std::string& expected, const std::string& actual) {
-                                   return is_parameter(expected) ? !actual.empty() : expected == actual;
-                                 });
+    const auto fits =
+      std::equal(r.segments.begin(), r.segments.end(), segments.begin(), segments.end(),
+                 [](const std::string& expected, const std::string& actual) {
+                   return is_parameter(expected) ? !actual.empty() : expected == actual;
+                 });
     if (!fits)
       continue;
     found.path_template = r.path_template;

@@ -34,10 +34,13 @@ constexpr std::size_t max_refusals = 256; // connections being told that there a
 struct io_thread {
   io_thread(caf::actor_system& system, http_services& services, const router& routes,
             const std::atomic<bool>& draining, std::shared_ptr<std::atomic<std::size_t>> held)
-    : guard(asio::make_work_guard(context)), actors(system, context.get_executor()), sweeper(context.get_executor()),
+    : guard(asio::make_work_guard(context)),
+      actors(system, context.get_executor()),
+      sweeper(context.get_executor()),
       shared{services, routes, actors, draining, std::move(held)} {}
 
-  std::unordered_set<connection*> connections; // before the context, whose coroutines remove themselves
+  std::unordered_set<connection*>
+    connections; // before the context, whose coroutines remove themselves
   asio::io_context context{1};
   asio::executor_work_guard<executor> guard;
   gateway actors;
@@ -47,7 +50,8 @@ struct io_thread {
 };
 
 std::chrono::milliseconds sweep_interval(const http_options& options) {
-  const auto shortest = std::min({options.request_timeout, options.idle_timeout, options.write_timeout});
+  const auto shortest =
+    std::min({options.request_timeout, options.idle_timeout, options.write_timeout});
   return std::clamp(shortest / 8, std::chrono::milliseconds{5}, std::chrono::milliseconds{250});
 }
 
@@ -71,7 +75,8 @@ expected<tcp::endpoint> resolve(const http_options& options, asio::io_context& c
   tcp::resolver resolver{context};
   const auto found = resolver.resolve(options.host, std::to_string(options.port), failed);
   if (failed || found.empty())
-    return fail(errc::invalid_argument, "http.host \"" + options.host + "\" is not an address of this machine");
+    return fail(errc::invalid_argument,
+                "http.host \"" + options.host + "\" is not an address of this machine");
   return found.begin()->endpoint();
 }
 
@@ -119,7 +124,8 @@ expected<void> http_server::state::listen(const tcp::endpoint& at) {
   if (!failed)
     listener->listen(1024, failed);
   if (failed)
-    return fail(errc::io, fmt::format("cannot listen on {}:{}: {}", at.address().to_string(), at.port(), failed.message()));
+    return fail(errc::io, fmt::format("cannot listen on {}:{}: {}", at.address().to_string(),
+                                      at.port(), failed.message()));
   return {};
 }
 
@@ -198,7 +204,8 @@ expected<std::uint16_t> http_server::start() {
   auto& s = *state_;
   const auto& options = s.services.options;
   for (std::size_t i = 0; i < std::max<std::size_t>(options.threads, 1); ++i)
-    s.threads.push_back(std::make_unique<io_thread>(s.system, s.services, s.routes, s.draining, s.held));
+    s.threads.push_back(
+      std::make_unique<io_thread>(s.system, s.services, s.routes, s.draining, s.held));
   const auto endpoint = resolve(options, s.threads.front()->context);
   if (!endpoint)
     return tl::make_unexpected(endpoint.error());
@@ -206,15 +213,19 @@ expected<std::uint16_t> http_server::start() {
     if (!options.insecure_no_auth)
       return fail(errc::invalid_argument,
                   "no API token is set, so only loopback may be served, not " + options.host
-                    + ": set INTERNAL_API_TOKEN, or --insecure-no-auth if something else keeps strangers out");
-    logging::warning("http", "SERVING {} WITHOUT A TOKEN: everyone who can reach it can run commands here", options.host);
+                    + ": set INTERNAL_API_TOKEN, or --insecure-no-auth if something else keeps "
+                      "strangers out");
+    logging::warning("http",
+                     "SERVING {} WITHOUT A TOKEN: everyone who can reach it can run commands here",
+                     options.host);
   }
   if (auto listening = s.listen(*endpoint); !listening)
     return tl::make_unexpected(listening.error());
   const auto port = s.listener->local_endpoint().port();
   asio::co_spawn(s.threads.front()->context.get_executor(), s.accept(), asio::detached);
   for (auto& each : s.threads) {
-    asio::co_spawn(each->context.get_executor(), sweep(*each, sweep_interval(options)), asio::detached);
+    asio::co_spawn(each->context.get_executor(), sweep(*each, sweep_interval(options)),
+                   asio::detached);
     each->runner = std::thread{[on = each.get()] { on->context.run(); }};
   }
   return port;

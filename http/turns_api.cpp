@@ -79,7 +79,8 @@ expected<submit_turn> parse_submit(const std::string& text, std::optional<std::s
   if (const auto limit = body.find("timeout_s"); limit != body.end() && !limit->is_null()) {
     const auto seconds = limit->is_number_integer() ? int_or(body, "timeout_s", 0) : 0;
     if (seconds < 1 || seconds > max_timeout_s)
-      return bad_field("timeout_s", fmt::format("must be a whole number of seconds from 1 to {}", max_timeout_s));
+      return bad_field(
+        "timeout_s", fmt::format("must be a whole number of seconds from 1 to {}", max_timeout_s));
     out.timeout = std::chrono::seconds{seconds};
   }
   if (const auto metadata = body.find("metadata"); metadata != body.end() && !metadata->is_null()) {
@@ -88,7 +89,8 @@ expected<submit_turn> parse_submit(const std::string& text, std::optional<std::s
     out.metadata = *metadata;
   }
   if (key && (key->empty() || key->size() > max_key_bytes))
-    return fail(errc::invalid_argument, fmt::format("header Idempotency-Key: must be 1 to {} bytes", max_key_bytes));
+    return fail(errc::invalid_argument,
+                fmt::format("header Idempotency-Key: must be 1 to {} bytes", max_key_bytes));
   if (key) {
     out.idempotency_key = repair_utf8(*key);
     auto hasher = sha256_hasher{};
@@ -98,7 +100,9 @@ expected<submit_turn> parse_submit(const std::string& text, std::optional<std::s
 }
 
 /// The workspace of the route's `{id}`.
-expected<workspace_id> workspace_of(const exchange& with) { return workspace_id::parse(with.param("id")); }
+expected<workspace_id> workspace_of(const exchange& with) {
+  return workspace_id::parse(with.param("id"));
+}
 
 task<void> submit(exchange& with) {
   const auto workspace = workspace_of(with);
@@ -147,7 +151,8 @@ expected<page_request> page_of(const exchange& with) {
     const auto* end = text->data() + text->size();
     const auto [stop, failed] = std::from_chars(text->data(), end, out.limit);
     if (failed != std::errc{} || stop != end || out.limit < 1)
-      return fail(errc::invalid_argument, fmt::format("query \"limit\": must be a number from 1 to {}", max_page));
+      return fail(errc::invalid_argument,
+                  fmt::format("query \"limit\": must be a number from 1 to {}", max_page));
     out.limit = std::min(out.limit, max_page);
   }
   if (const auto text = with.query("before")) {
@@ -160,7 +165,8 @@ expected<page_request> page_of(const exchange& with) {
 }
 
 /// One page of stored turn records, joined as they are. Blocks on the disk.
-expected<std::string> read_page(const event_log& log, const std::string& workspace, const page_request& page) {
+expected<std::string> read_page(const event_log& log, const std::string& workspace,
+                                const page_request& page) {
   const auto stream = log.find(workspace);
   if (!stream)
     return tl::make_unexpected(stream.error());
@@ -197,7 +203,9 @@ task<void> list(exchange& with) {
     co_return;
   }
   const auto* log = &with.services().log;
-  const auto read = [log, name = workspace->str(), wanted = *page] { return read_page(*log, name, wanted); };
+  const auto read = [log, name = workspace->str(), wanted = *page] {
+    return read_page(*log, name, wanted);
+  };
   auto text = co_await with.blocking(read);
   if (text)
     co_await with.send(200, std::move(*text));
@@ -206,7 +214,8 @@ task<void> list(exchange& with) {
 }
 
 /// The stored record of one turn. Blocks on the disk.
-expected<std::string> read_turn(const event_log& log, const std::string& workspace, const std::string& turn) {
+expected<std::string> read_turn(const event_log& log, const std::string& workspace,
+                                const std::string& turn) {
   const auto stream = log.find(workspace);
   if (!stream)
     return tl::make_unexpected(stream.error());
@@ -214,7 +223,8 @@ expected<std::string> read_turn(const event_log& log, const std::string& workspa
   if (!record)
     return tl::make_unexpected(record.error());
   if (!*record)
-    return fail(errc::not_found, fmt::format("workspace \"{}\" has no turn \"{}\"", workspace, turn));
+    return fail(errc::not_found,
+                fmt::format("workspace \"{}\" has no turn \"{}\"", workspace, turn));
   return std::move(**record);
 }
 
@@ -235,7 +245,9 @@ expected<turn_address> address_of(const exchange& with) {
 
 task<expected<std::string>> stored_turn(exchange& with, turn_address at) {
   const auto* log = &with.services().log;
-  const auto read = [log, where = std::move(at)] { return read_turn(*log, where.workspace, where.turn); };
+  const auto read = [log, where = std::move(at)] {
+    return read_turn(*log, where.workspace, where.turn);
+  };
   co_return co_await with.blocking(read);
 }
 

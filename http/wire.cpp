@@ -19,7 +19,9 @@ constexpr std::size_t small_read_piece = 4 << 10;
 
 } // namespace
 
-wire::wire(tcp_socket socket, std::size_t max_input) : socket_(std::move(socket)), input_(max_input) {}
+wire::wire(tcp_socket socket, std::size_t max_input)
+  : socket_(std::move(socket)),
+    input_(max_input) {}
 
 wire::outcome wire::outcome_of(const boost::system::error_code& failed) {
   if (!failed)
@@ -41,7 +43,8 @@ wire::task<wire::outcome> wire::read_some(std::optional<clock::time_point> deadl
   co_return outcome_of(std::get<0>(result));
 }
 
-wire::task<wire::outcome> wire::write(std::array<boost::asio::const_buffer, 3> pieces, clock::duration stall) {
+wire::task<wire::outcome> wire::write(std::array<boost::asio::const_buffer, 3> pieces,
+                                      clock::duration stall) {
   auto rest = boost::beast::buffers_suffix<std::array<boost::asio::const_buffer, 3>>{pieces};
   while (boost::asio::buffer_size(rest) > 0) {
     write_by_ = clock::now() + stall;
@@ -78,19 +81,22 @@ wire::task<void> wire::linger(clock::duration limit) {
   }
 }
 
-bool wire::all_acknowledged() {
-  const auto handle = socket_.native_handle();
-  int unsent = 0;
-  if (!socket_.is_open() || ::ioctl(handle, SIOCOUTQ, &unsent) != 0 || unsent != 0)
-    return false;
-  // A reset also empties the send queue, so the state decides.
+bool wire::stands() {
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (::getsockopt(handle, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+  if (!socket_.is_open()
+      || ::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
     return false;
   constexpr int established = 1;
   constexpr int close_wait = 8;
   return info.tcpi_state == established || info.tcpi_state == close_wait;
+}
+
+bool wire::all_acknowledged() {
+  int unsent = 0;
+  // A reset also empties the send queue, so the state is asked after it.
+  return socket_.is_open() && ::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) == 0
+         && unsent == 0 && stands();
 }
 
 void wire::expire(clock::time_point now) {

@@ -40,6 +40,8 @@ public:
   /// reset can destroy it.
   task<void> linger(clock::duration limit);
 
+  /// False once the connection was reset or lost.
+  [[nodiscard]] bool stands();
   /// True if the peer's machine has acknowledged every byte sent and the connection stands.
   [[nodiscard]] bool all_acknowledged();
 

@@ -14,7 +14,9 @@ const std::string path = "/api/v1/workspaces/w/events";
 const std::string sse = "Accept: text/event-stream\r\n";
 const std::string lines = "Accept: application/x-ndjson\r\n";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;
@@ -30,7 +32,8 @@ std::string open_request(const std::string& target, const std::string& headers) 
 /// The offsets of the event frames of a stream, in the order they came.
 std::vector<std::uint64_t> offsets(const std::string& body) {
   std::vector<std::uint64_t> out;
-  for (auto at = body.find("\"offset\":"); at != std::string::npos; at = body.find("\"offset\":", at + 1))
+  for (auto at = body.find("\"offset\":"); at != std::string::npos;
+       at = body.find("\"offset\":", at + 1))
     out.push_back(std::strtoull(body.c_str() + at + 9, nullptr, 10));
   return out;
 }
@@ -69,7 +72,8 @@ SCENARIO("a page holds the events after the cursor and says where to go on") {
   CHECK(string_or(*two, "next") == "1-5");
 
   CHECK(count(body_of(server.get(path + "?types=item.completed")), "item.completed") == 5);
-  CHECK(offsets(body_of(server.get(path + "?turn=turn-b"))) == std::vector<std::uint64_t>{2, 4, 6, 8, 10});
+  CHECK(offsets(body_of(server.get(path + "?turn=turn-b")))
+        == std::vector<std::uint64_t>{2, 4, 6, 8, 10});
   CHECK(has(body_of(server.get(path + "?raw=true")), "\"raw\":\"raw line\""));
   CHECK_FALSE(has(body_of(server.get(path)), "\"raw\""));
 }
@@ -139,7 +143,8 @@ SCENARIO("a stream says hello, replays, follows, and resumes exactly where its r
   }
 }
 
-SCENARIO("the first event of a workspace arrives once, and a re-created one has an epoch of its own") {
+SCENARIO(
+  "the first event of a workspace arrives once, and a re-created one has an epoch of its own") {
   server_fixture server;
   server.append("w", 1);
   CHECK(offsets(body_of(server.get(path + "?after=0"))) == range(1, 1));
@@ -196,7 +201,8 @@ SCENARIO("a silent stream beats, and a filtered one too") {
   CHECK(offsets(got).empty());
 }
 
-SCENARIO("a reader that stalls grows nothing, delays nobody, is dropped, and resumes without a gap") {
+SCENARIO(
+  "a reader that stalls grows nothing, delays nobody, is dropped, and resumes without a gap") {
   http_options options;
   options.write_timeout = 1500ms;
   server_fixture server{options};
@@ -215,7 +221,8 @@ SCENARIO("a reader that stalls grows nothing, delays nobody, is dropped, and res
   }
   // 8 MB went to the log in memory and the hot tail; no queue of the stalled reader came on top.
   CHECK(resident_kb() - before < 80'000);
-  CHECK(server_fixture::eventually([&] { return server.series("tidemark_slow_readers_total") == 1; }));
+  CHECK(
+    server_fixture::eventually([&] { return server.series("tidemark_slow_readers_total") == 1; }));
   CHECK(offsets(body_of(server.get(path + "?after=390", lines))) == range(391, 401));
 }
 

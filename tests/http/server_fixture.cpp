@@ -14,7 +14,8 @@ namespace tidemark::testing {
 
 using clock = std::chrono::steady_clock;
 
-raw_client::raw_client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+raw_client::raw_client(std::uint16_t port)
+  : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);
@@ -39,7 +40,8 @@ bool raw_client::send(std::string_view bytes) {
 }
 
 bool raw_client::receive(std::string& into, clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+  const auto left =
+    std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
   pollfd ready{socket_, POLLIN, 0};
   if (closed_ || left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0)
     return false;
@@ -54,16 +56,14 @@ bool raw_client::receive(std::string& into, clock::time_point deadline) {
 std::string raw_client::read_all(std::chrono::milliseconds limit) {
   const auto deadline = clock::now() + limit;
   std::string out;
-  while (receive(out, deadline)) {
-  }
+  while (receive(out, deadline)) {}
   return out;
 }
 
 std::string raw_client::read_until(std::string_view mark, std::chrono::milliseconds limit) {
   const auto deadline = clock::now() + limit;
   std::string out;
-  while (out.find(mark) == std::string::npos && receive(out, deadline)) {
-  }
+  while (out.find(mark) == std::string::npos && receive(out, deadline)) {}
   return out;
 }
 
@@ -107,24 +107,29 @@ std::string body_of(std::string_view response) {
   }
 }
 
-bool ends_properly(std::string_view response) { return response.ends_with("0\r\n\r\n"); }
+bool ends_properly(std::string_view response) {
+  return response.ends_with("0\r\n\r\n");
+}
 
 struct server_fixture::parts {
   parts(server_fixture& f, script commands) : system(configure(config)), pool(2) {
-    directory = system.spawn([commands](directory_actor::pointer) -> directory_actor::behavior_type {
-      return {
-        [commands](route_atom, const std::string& name, bool create, const command_ptr& what) -> reply_ptr {
-          if (!commands)
-            return std::make_shared<const expected<answer>>(fail(errc::not_found, "no such workspace"));
-          return std::make_shared<const expected<answer>>(commands(name, create, *what));
-        },
-        [](list_atom) { return std::make_shared<const std::vector<workspace_summary>>(); },
-        [](summary_atom, const summary_ptr&) {},
-        [](tick_atom) {},
-        [](restart_atom, const std::string&) {},
-        [](stop_atom) { return true; },
-      };
-    });
+    directory =
+      system.spawn([commands](directory_actor::pointer) -> directory_actor::behavior_type {
+        return {
+          [commands](route_atom, const std::string& name, bool create,
+                     const command_ptr& what) -> reply_ptr {
+            if (!commands)
+              return std::make_shared<const expected<answer>>(
+                fail(errc::not_found, "no such workspace"));
+            return std::make_shared<const expected<answer>>(commands(name, create, *what));
+          },
+          [](list_atom) { return std::make_shared<const std::vector<workspace_summary>>(); },
+          [](summary_atom, const summary_ptr&) {},
+          [](tick_atom) {},
+          [](restart_atom, const std::string&) {},
+          [](stop_atom) { return true; },
+        };
+      });
     probe = system.spawn([](agent_probe_actor::pointer) -> agent_probe_actor::behavior_type {
       return {
         [](list_atom) { return std::make_shared<const probe_result>(); },
@@ -132,8 +137,8 @@ struct server_fixture::parts {
         [](stop_atom) { return true; },
       };
     });
-    services.reset(new http_services{f.options, f.log, f.events, f.metrics, directory, probe, pool, "/tmp",
-                                     "1.2.3", policy::agent, f.stopping});
+    services.reset(new http_services{f.options, f.log, f.events, f.metrics, directory, probe, pool,
+                                     "/tmp", "1.2.3", policy::agent, f.stopping});
     server = std::make_unique<http_server>(system, *services);
   }
 
@@ -185,7 +190,8 @@ std::string server_fixture::get(const std::string& target, const std::string& he
 std::string server_fixture::request(const std::string& method, const std::string& target,
                                     const std::string& body, const std::string& headers) {
   raw_client client{port};
-  auto text = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + headers;
+  auto text =
+    method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + headers;
   if (!body.empty() || method == "POST")
     text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   client.send(text + "\r\n" + body);
@@ -230,7 +236,8 @@ stream_info server_fixture::append(const std::string& workspace, std::size_t cou
     published.push_back(std::make_shared<const event>(std::move(e)));
   }
   const auto ended = std::vector<stream_id>{stream->id};
-  events.publish(published, ends ? std::span<const stream_id>{ended} : std::span<const stream_id>{});
+  events.publish(published,
+                 ends ? std::span<const stream_id>{ended} : std::span<const stream_id>{});
   return *log.find(workspace);
 }
 

@@ -27,7 +27,8 @@ public:
   /// Everything up to the server's end of the connection, or up to `limit`.
   std::string read_all(std::chrono::milliseconds limit = std::chrono::seconds{10});
   /// Reads until `mark` has been received; what came so far in any case.
-  std::string read_until(std::string_view mark, std::chrono::milliseconds limit = std::chrono::seconds{10});
+  std::string read_until(std::string_view mark,
+                         std::chrono::milliseconds limit = std::chrono::seconds{10});
   /// True once the server has closed its side.
   [[nodiscard]] bool closed_by_server() const { return closed_; }
   /// Leaves: with a reset if `abruptly`.
@@ -50,7 +51,8 @@ bool ends_properly(std::string_view response);
 /// A server on loopback over a log in memory, with a directory that a test scripts.
 class server_fixture {
 public:
-  using script = std::function<expected<answer>(const std::string& workspace, bool create, const command&)>;
+  using script =
+    std::function<expected<answer>(const std::string& workspace, bool create, const command&)>;
 
   explicit server_fixture(http_options with = {}, script commands = {});
   ~server_fixture();

@@ -8,7 +8,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 expected<answer> submitted(const std::string& name, bool, const command&) {
   submit_reply reply;
@@ -41,7 +43,8 @@ SCENARIO("with a token everything but health needs it, before any side effect") 
   http_options options;
   options.token = "secret-token";
   auto asked = std::make_shared<std::atomic<int>>(0);
-  server_fixture server{options, [asked](const std::string& name, bool create, const command& what) {
+  server_fixture server{options,
+                        [asked](const std::string& name, bool create, const command& what) {
                           ++*asked;
                           return submitted(name, create, what);
                         }};
@@ -84,7 +87,8 @@ SCENARIO("paths that do not exist and wrong methods are told apart, with bounded
   CHECK(server.metrics.expose().size() < before + 500);
 }
 
-SCENARIO("HEAD has the headers without the body, HTTP/1.0 closes, keep-alive and pipelining keep the order") {
+SCENARIO("HEAD has the headers without the body, HTTP/1.0 closes, keep-alive and pipelining keep "
+         "the order") {
   server_fixture server;
   const auto head = server.request("HEAD", "/health", "");
   CHECK(status_of(head) == 200);
@@ -118,14 +122,16 @@ SCENARIO("every limit has a status, a name and a metric, and leaves other client
   server_fixture server{options, submitted};
 
   GIVEN("a body that its length announces as too large") {
-    const auto answer = server.request("POST", "/api/v1/workspaces/w/turns", std::string(20'000, 'x'));
+    const auto answer =
+      server.request("POST", "/api/v1/workspaces/w/turns", std::string(20'000, 'x'));
     CHECK(status_of(answer) == 413);
     CHECK(has(body_of(answer), "max_body_bytes"));
     CHECK(server.series("tidemark_http_limit_hits_total{limit=\"body\"}") == 1);
   }
   GIVEN("a chunked body without end") {
     raw_client client{server.port};
-    client.send("POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send(
+      "POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 20; ++i)
       client.send("400\r\n" + std::string(1024, 'x') + "\r\n");
     CHECK(status_of(client.read_all()) == 413);
@@ -141,7 +147,8 @@ SCENARIO("every limit has a status, a name and a metric, and leaves other client
   }
   GIVEN("a body that never becomes complete") {
     raw_client client{server.port};
-    client.send("POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{");
+    client.send(
+      "POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{");
     CHECK(status_of(client.read_all()) == 408);
   }
   GIVEN("an idle connection") {
@@ -152,7 +159,8 @@ SCENARIO("every limit has a status, a name and a metric, and leaves other client
   }
   GIVEN("a chunk extension of a megabyte") {
     raw_client client{server.port};
-    client.send("POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;");
+    client.send("POST /api/v1/workspaces/w/turns HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n1;");
     client.send(std::string(1 << 20, 'e'));
     const auto status = status_of(client.read_all());
     CHECK((status == 413 || status == 400));
@@ -175,10 +183,11 @@ SCENARIO("too many connections are told so and closed") {
 
 SCENARIO("input that is not HTTP gets a 400 and harms nobody") {
   server_fixture server;
-  for (const auto* text : {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00\r\n\r\n",
-                           "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-                           "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-                           "GET / HTTP/1.1\r\nbad header\r\n\r\n"}) {
+  for (const auto* text :
+       {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nbad header\r\n\r\n"}) {
     INFO(text);
     raw_client client{server.port};
     client.send(text);
@@ -198,13 +207,15 @@ SCENARIO("a client that waits for 100 Continue gets it, and a refused one gets o
   CHECK(status_of(client.read_all()) == 202);
 
   raw_client refused{server.port};
-  refused.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 14\r\n\r\n");
+  refused.send(
+    "POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 14\r\n\r\n");
   CHECK(status_of(refused.read_all(4s)) == 404);
 }
 
 SCENARIO("a turn is accepted with its place, and a bad field is named") {
   server_fixture server{{}, submitted};
-  const auto answer = server.request("POST", "/api/v1/workspaces/w/turns", R"({"prompt":"x \ud800 y"})");
+  const auto answer =
+    server.request("POST", "/api/v1/workspaces/w/turns", R"({"prompt":"x \ud800 y"})");
   CHECK(status_of(answer) == 202);
   const auto body = parse_json(body_of(answer));
   REQUIRE(body);
@@ -216,18 +227,23 @@ SCENARIO("a turn is accepted with its place, and a bad field is named") {
 
   using row = std::pair<const char*, const char*>;
   for (const auto& [text, named] :
-       {row{"", "JSON"}, row{"[]", "object"}, row{"{}", "prompt"}, row{R"({"prompt":""})", "prompt"},
-        row{R"({"prompt":5})", "prompt"}, row{R"({"prompt":"x","env":{"A":1}})", "env.A"},
-        row{R"({"prompt":"x","env":{"A=B":"1"}})", "env"}, row{R"({"prompt":"x","on_restart":"maybe"})", "on_restart"},
-        row{R"({"prompt":"x","timeout_s":0})", "timeout_s"}, row{R"({"prompt":"x","timeout_s":1.5})", "timeout_s"},
-        row{R"({"prompt":"x","metadata":[]})", "metadata"}, row{R"({"prompt":"x","source":1})", "source"}}) {
+       {row{"", "JSON"}, row{"[]", "object"}, row{"{}", "prompt"},
+        row{R"({"prompt":""})", "prompt"}, row{R"({"prompt":5})", "prompt"},
+        row{R"({"prompt":"x","env":{"A":1}})", "env.A"},
+        row{R"({"prompt":"x","env":{"A=B":"1"}})", "env"},
+        row{R"({"prompt":"x","on_restart":"maybe"})", "on_restart"},
+        row{R"({"prompt":"x","timeout_s":0})", "timeout_s"},
+        row{R"({"prompt":"x","timeout_s":1.5})", "timeout_s"},
+        row{R"({"prompt":"x","metadata":[]})", "metadata"},
+        row{R"({"prompt":"x","source":1})", "source"}}) {
     INFO(text);
     const auto refused = server.request("POST", "/api/v1/workspaces/w/turns", text);
     CHECK(status_of(refused) == 400);
     CHECK(has(body_of(refused), named));
     CHECK(has(refused, "application/problem+json"));
   }
-  CHECK(status_of(server.request("POST", "/api/v1/workspaces/.x/turns", R"({"prompt":"x"})")) == 400);
+  CHECK(status_of(server.request("POST", "/api/v1/workspaces/.x/turns", R"({"prompt":"x"})"))
+        == 400);
 }
 
 SCENARIO("a reused idempotency key is a 422, and what the key is for reaches the workspace") {

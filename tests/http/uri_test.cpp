@@ -76,7 +76,8 @@ SCENARIO("a path finds its route, its parameters and the methods that it takes")
   CHECK(wrong_method.handler == nullptr);
   CHECK(wrong_method.allowed == std::vector<std::string>{"GET", "DELETE"});
 
-  for (const auto* path : {"/", "", "/a/", "/a/x/", "/b", "/a/x/b", "/a/%zz", "//a", "/a/x/b/y/z"}) {
+  for (const auto* path :
+       {"/", "", "/a/", "/a/x/", "/b", "/a/x/b", "/a/%zz", "//a", "/a/x/b/y/z"}) {
     INFO(path);
     const auto missing = routes.find("GET", path);
     CHECK(missing.handler == nullptr);
