@@ -19,7 +19,7 @@ void workspace_shell::take(decided out, std::optional<reply_promise> asker, std:
   if (!out.events.empty())
     append(std::move(out.events), std::move(out.derived), out.ends_stream);
   else if (!behind)
-    settle_front({});
+    settle_front();
 }
 
 void workspace_shell::append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream) {
@@ -69,20 +69,25 @@ void workspace_shell::committed(const append_reply& reply) {
     stream.head_hash = reply.result->hashes.back();
   figures.committed(reply.events);
   figures.standing(working);
-  for (const auto& e : reply.events)
+  for (const auto& e : reply.events) {
     if (e->type == "turn.completed")
       environments.erase(e->turn);
-  settle_front(reply.events);
+    else if (e->type == "turn.queued")
+      places.emplace(e->turn, e->global);
+  }
+  while (places.size() > deps.rules.max_idempotency_keys)
+    places.erase(places.begin()); // ids sort by time
+  settle_front();
   while (!in_flight.empty() && !in_flight.front().appends)
-    settle_front({});
+    settle_front();
 }
 
-void workspace_shell::settle_front(const std::vector<event_ptr>& events) {
+void workspace_shell::settle_front() {
   auto t = std::move(in_flight.front());
   in_flight.pop_front();
   if (t.asker && t.answered) {
     if (*t.answered)
-      fill_in(**t.answered, events);
+      fill_in(**t.answered);
     t.asker->deliver(reply_of(std::move(*t.answered)));
   }
   if (t.credit)
@@ -92,12 +97,11 @@ void workspace_shell::settle_front(const std::vector<event_ptr>& events) {
 }
 
 /// What only the log knows.
-void workspace_shell::fill_in(answer& what, const std::vector<event_ptr>& events) const {
+void workspace_shell::fill_in(answer& what) const {
   if (auto* submitted = std::get_if<submit_reply>(&what)) {
     submitted->stream = stream;
-    for (const auto& e : events)
-      if (e->type == "turn.queued" && e->turn == submitted->turn)
-        submitted->global = e->global;
+    if (const auto place = places.find(submitted->turn); place != places.end())
+      submitted->global = place->second;
   } else if (auto* described = std::get_if<workspace_info>(&what)) {
     described->stream = stream;
   }

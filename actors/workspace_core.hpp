@@ -67,7 +67,6 @@ struct session_hold {
   std::string interrupted_by;
   bool interrupting = false;
   bool reset = false;      ///< the session was reset meanwhile: nothing is written back
-  std::set<std::string> answered;           ///< permission asks that were answered
   std::map<std::string, json> open_items;   ///< started and not completed
   std::set<std::string> closed_items;       ///< completed by us when the turn ended under them
 };

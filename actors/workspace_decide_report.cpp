@@ -33,6 +33,8 @@ public:
       answer(ask);
     for (const auto& permission : report_.withdrawn)
       withdraw(permission);
+    if (!live_)
+      withdraw_open_permissions(d_, turn_);
     if (report_.end && held_)
       end(*report_.end);
   }
@@ -63,7 +65,7 @@ private:
       terminal_line_ = e.raw; // our own terminal event carries the agent's line
       return;
     }
-    if (is_ours(e.type)) {
+    if (is_ours(e.type) || settles_what_is_settled(e)) {
       if (e.raw)
         opaque(e);
       return;
@@ -82,6 +84,11 @@ private:
         state().held->open_items.erase(item);
     }
     d_.emit(e.type, turn_, e.data, e.raw);
+  }
+
+  /// The agent may withdraw an ask while our answer is still on its way: the first word counts.
+  bool settles_what_is_settled(const agent_event& e) {
+    return e.type == "permission.resolved" && !state().open_permissions.contains(string_or(e.data, "permission"));
   }
 
   static std::string item_of(const agent_event& e) {
@@ -115,8 +122,7 @@ private:
   void answer(const permission_ask& ask) {
     // The policy of this very moment, not the one the process was started with.
     const auto by_policy = answer_by_policy(d_.rules().rights, ask.tool);
-    const auto first = !held_ || state().held->answered.insert(ask.id).second;
-    if (first) {
+    if (state().open_permissions.contains(ask.id)) {
       json data = json::object();
       data["permission"] = ask.id;
       data["tool"] = ask.tool;

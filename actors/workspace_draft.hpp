@@ -55,6 +55,9 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
                  const std::set<std::string>& clients);
 
+/// Resolves the permissions that nobody will answer any more.
+void withdraw_open_permissions(workspace_draft& d, const std::string& turn);
+
 /// Starts the next turn if the session is free and the queue does not pause.
 void start_next(workspace_draft& d);
 

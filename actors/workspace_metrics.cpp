@@ -35,7 +35,7 @@ void workspace_metrics::count(const event& e) {
     into_->result_delivered(string_or(data(), "via"));
   } else if (e.type == "permission.resolved") {
     const auto how = data();
-    into_->permission(string_or(how, "decision"), string_or(how, "by"));
+    into_->permission(string_or(how, "decision") == "allow" ? "allow" : "deny", string_or(how, "by"));
   } else if (e.type == "fault") {
     into_->fault(string_or(data(), "component"));
   }

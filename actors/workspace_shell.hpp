@@ -68,6 +68,8 @@ struct workspace_shell {
   std::set<std::string> clients;    // of `holds_result` turns
   std::map<std::string, std::map<std::string, std::string>> environments; // of unfinished turns: secrets
 
+  std::map<std::string, position> places; // of the latest `turn.queued`, by turn; for repeated requests
+
   std::deque<transaction> in_flight;
   std::size_t unanswered = 0;       // appends that the log has not answered, also given up ones
   std::uint64_t generation = 0;     // of the working state; answers to an older one count for nothing
@@ -100,8 +102,8 @@ struct workspace_shell {
   void take(decided out, std::optional<reply_promise> asker = {}, std::optional<bool_promise> credit = {});
   void append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream);
   void committed(const append_reply& reply);
-  void settle_front(const std::vector<event_ptr>& events);
-  void fill_in(answer& what, const std::vector<event_ptr>& events) const;
+  void settle_front();
+  void fill_in(answer& what) const;
   void give_up(const error& why);
 
   // -- effects (workspace_effects.cpp) ---------------------------------------

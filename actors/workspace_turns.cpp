@@ -36,16 +36,7 @@ void close_what_is_open(workspace_draft& d, const std::string& turn) {
       held->closed_items.insert(id);
     }
   }
-  const auto open = d.state().open_permissions;
-  for (const auto& permission : open) {
-    json data = json::object();
-    data["permission"] = permission;
-    data["decision"] = "deny";
-    data["by"] = "withdrawn";
-    data["message"] = "the turn has ended";
-    data["synthetic"] = true;
-    d.emit("permission.resolved", turn, data);
-  }
+  withdraw_open_permissions(d, turn);
 }
 
 json completion_of(workspace_draft& d, const turn_record& turn, const turn_result& result,
@@ -90,6 +81,19 @@ void pause_if_hopeless(workspace_draft& d, const std::string& turn, const turn_r
 }
 
 } // namespace
+
+void withdraw_open_permissions(workspace_draft& d, const std::string& turn) {
+  const auto open = d.state().open_permissions;
+  for (const auto& permission : open) {
+    json data = json::object();
+    data["permission"] = permission;
+    data["decision"] = "deny";
+    data["by"] = "withdrawn";
+    data["message"] = "the turn has ended";
+    data["synthetic"] = true;
+    d.emit("permission.resolved", turn, data);
+  }
+}
 
 const turn_record* find_turn(const workspace_state& state, std::string_view turn) {
   if (state.running && state.running->turn == turn)

@@ -22,6 +22,19 @@ SCENARIO("a submitted turn is answered when it is durable, and runs") {
   REQUIRE(stage.get<workspace_info>("w", describe_workspace{}).stream.head.value == stage.events("w").size());
 }
 
+SCENARIO("a repeated request is answered with the place of the first") {
+  actor_stage stage;
+  submit_turn what;
+  what.prompt = "ok";
+  what.idempotency_key = "k";
+  const auto first = stage.get<submit_reply>("w", what);
+  const auto again = stage.get<submit_reply>("w", what);
+  REQUIRE(again.repeated);
+  REQUIRE(again.turn == first.turn);
+  REQUIRE(again.at == first.at);
+  REQUIRE(again.global == first.global);
+}
+
 SCENARIO("an unknown workspace is not made by a question, and an unfit name by nothing") {
   actor_stage stage;
   REQUIRE(stage.ask("nobody", get_queue{}, false).error().code == errc::not_found);

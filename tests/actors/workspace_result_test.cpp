@@ -180,7 +180,9 @@ SCENARIO("every permission ask is resolved once, by the policy of that moment") 
   run.rules.rights = policy::relaxed;
   auto second = session_report{};
   second.turn = a;
+  second.events.push_back({"permission.requested", parse_json(R"({"permission":"p2","tool":"Bash"})").value(), {}});
   second.asks.push_back({"p2", "Bash", json::object()});
+  second.events.push_back({"permission.resolved", parse_json(R"({"permission":"p1","decision":"withdrawn"})").value(), {}});
   second.withdrawn.push_back("p1");
   run.report(second);
   REQUIRE(run.last("permission.resolved")["decision"] == "allow");
