@@ -5,6 +5,7 @@
 #include "app/setting_values.hpp"
 #include "base/json.hpp"
 #include "base/redactor.hpp"
+#include "http/auth.hpp"
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 #include "app/exit_code.hpp"
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
+#include "http/auth.hpp"
 #include "http/server.hpp"
 #include "process/orphans.hpp"
 #include "storage/instance.hpp"
@@ -17,7 +18,6 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <atomic>
 #include <ostream>
 #include <thread>
@@ -236,14 +236,6 @@ int serve(const settings& what, server& running, std::ostream& out) {
 }
 
 } // namespace
-
-bool is_loopback(std::string_view host) {
-  in_addr v4{};
-  // Not by its beginning alone: 127.example.org is somebody's name.
-  const bool is_v4 = ::inet_pton(AF_INET, std::string{host}.c_str(), &v4) == 1;
-  return host == "localhost" || host == "::1" || host == "[::1]"
-         || (is_v4 && host.starts_with("127."));
-}
 
 std::string server_url(std::string_view host, std::uint16_t port) {
   const bool bare_v6 = host.find(':') != std::string_view::npos && !host.starts_with('[');

@@ -7,9 +7,6 @@
 
 namespace tidemark {
 
-/// True for addresses that only this machine reaches: `127.0.0.0/8`, `::1`, `localhost`.
-bool is_loopback(std::string_view host);
-
 /// `http://127.0.0.1:7021`; IPv6 addresses in brackets.
 std::string server_url(std::string_view host, std::uint16_t port);
 
