@@ -60,7 +60,9 @@ json completion_of(workspace_draft& d, const turn_record& turn, const turn_resul
   }
   const auto& held = d.state().held;
   const auto own = held && held->turn == turn.turn;
-  if (own && result.how == outcome::succeeded && !held->reset && !held->heard.empty())
+  // An interrupt that the agent obeyed in-band leaves its conversation whole: the next turn goes on in it.
+  const auto whole = result.how == outcome::succeeded || (own && held->interrupting && !exit);
+  if (own && whole && !held->reset && !held->heard.empty())
     data["session"] = held->heard;
   return data;
 }

@@ -43,7 +43,9 @@ struct claude_scene {
                                         {"auth_token", "any-token-does"}, {"model", "claude-sonnet-4-5"}});
     write_file(settings, json::object({{"active_provider", "stand-in"}, {"timeout_ms", 60000},
                                        {"providers", json::object({{"stand-in", provider}})}}).dump());
-    return {.environment = {{"TIDEMARK_AGENT", "claude"}, {"TIDEMARK_CLAUDE_BIN", claude}, {"SETTINGS_PATH", settings}}};
+    // The CLI retries an overloaded API for minutes if it is not told otherwise.
+    return {.environment = {{"TIDEMARK_AGENT", "claude"}, {"TIDEMARK_CLAUDE_BIN", claude}, {"SETTINGS_PATH", settings},
+                            {"TIDEMARK_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES"}, {"CLAUDE_CODE_MAX_RETRIES", "2"}}};
   }
 
   temp_dir directory;

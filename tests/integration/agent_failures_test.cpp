@@ -76,7 +76,10 @@ SCENARIO("whatever the agent does, the turn ends once, truthfully, and the next 
   CHECK(count_of(events, "turn.completed") == 2 * std::size(rows));
   CHECK(count_of(events, "turn.queued") == 2 * std::size(rows));
   for (const json& e : events) {
-    CHECK(e.dump().find("\xef\xbf\xbd") == std::string::npos);
+    // Noise may hold bytes that are no UTF-8; nothing else may be damaged.
+    if (string_or(e, "type") != "agent.noise") {
+      CHECK(e.dump().find("\xef\xbf\xbd") == std::string::npos);
+    }
   }
 }
 

@@ -113,14 +113,14 @@ SCENARIO("B65: after kill -9 the running turn is interrupted, queued ones keep t
   scene stage;
   const std::string running = stage.submit("demo", "ORPHAN 300\nWORDS 10000 20");
   const json started = stage.await_event("demo", "turn.started", running);
-  stage.await_event("demo", "item.delta", running);
+  stage.await_event("demo", "item.completed", running);
   std::vector<std::string> queued;
   for (int i = 0; i < 3; ++i) {
     queued.push_back(stage.submit("demo", "TOOL echo " + std::to_string(i) + " >> order.txt"));
   }
   std::vector<pid_t> helpers;
-  for (const json& e : stage.events("demo", "types=item.completed,item.delta")) {
-    std::istringstream words(string_or(object_at(e, "data"), "text"));
+  for (const json& e : stage.events("demo", "types=item.completed")) {
+    std::istringstream words(string_or(object_at(object_at(e, "data"), "item"), "text"));
     std::string word;
     if (words >> word && word == "orphans") {
       for (pid_t pid = 0; words >> pid;) {
@@ -169,7 +169,7 @@ SCENARIO("B70: a second server on the same directory refuses at once and harms n
     refused = why.what();
   }
   INFO(refused);
-  CHECK(refused.find("lock") != std::string::npos);
+  CHECK(refused.find("in use by process " + std::to_string(stage.server.pid())) != std::string::npos);
   CHECK(string_or(object_at(stage.run("demo", "hello"), "data"), "outcome") == "succeeded");
   stage.kill_and_restart();
   CHECK(string_or(object_at(stage.run("demo", "hello"), "data"), "outcome") == "succeeded");
