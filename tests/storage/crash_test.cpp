@@ -246,6 +246,7 @@ SCENARIO("a database that ran out of space is reopened once there is some, witho
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
     overwrite(ballast, incompressible(random, (8 << 20) + random() % (8 << 20)));
+    auto stopped = false;
     for (auto refused = false; !refused;) {
       // The check for space counts data and raw; bytes in `turn` get past it, into the database.
       auto e = event_of(std::to_string(acknowledged.size()));
@@ -255,10 +256,14 @@ SCENARIO("a database that ran out of space is reopened once there is some, witho
       if (!refused)
         acknowledged.push_back(e.data);
       else
-        latched += answer.error().why.code == errc::io;
+        stopped = answer.error().why.code == errc::io;
     }
-    CHECK_FALSE(log->health().reason.empty());
-    CHECK_FALSE(append(*log, "a", "not before it was reopened").has_value());
+    latched += stopped;
+    // One that was refused for lack of space alone goes on as soon as a compaction has freed some.
+    if (stopped) {
+      CHECK_FALSE(log->health().reason.empty());
+      CHECK_FALSE(append(*log, "a", "not before it was reopened").has_value());
+    }
     CHECK(data_of(*log, log->find("a")->id) == acknowledged);
     std::filesystem::remove(ballast);
     const auto deadline = clock_type::now() + std::chrono::seconds{30};

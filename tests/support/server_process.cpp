@@ -108,9 +108,8 @@ void server_process::start() {
   poll_until(ready, start_limit);
   url_ = listening_url(before);
   if (url_.empty()) {
-    const std::string said = output();
-    kill();
-    throw std::runtime_error("the server does not listen; it printed:\n" + said);
+    kill(); // and all that it had to say is in
+    throw std::runtime_error("the server does not listen; it printed:\n" + output());
   }
 }
 
