@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -56,10 +56,10 @@ private:
 
   void run(caf::resumable* job) {
     switch (job->resume(this, messages_per_turn)) {
-      case caf::resumable::resume_later: post(job); break;
-      case caf::resumable::done:
-      case caf::resumable::awaiting_message: caf::intrusive_ptr_release(job); break;
-      case caf::resumable::shutdown_execution_unit: break;
+    case caf::resumable::resume_later: post(job); break;
+    case caf::resumable::done:
+    case caf::resumable::awaiting_message: caf::intrusive_ptr_release(job); break;
+    case caf::resumable::shutdown_execution_unit: break;
     }
   }
 
@@ -69,15 +69,17 @@ private:
 /// Completion token of coroutines on our concrete executor: `auto r = co_await f(as_result);` gives
 /// a tuple that starts with the error code. Named, because g++ 12 destroys temporaries made to the
 /// right of co_await twice (docs/decisions).
-inline constexpr auto as_result = boost::asio::as_tuple_t<boost::asio::use_awaitable_t<asio_unit::executor>>{
-  boost::asio::use_awaitable_t<asio_unit::executor>{}};
+inline constexpr auto as_result =
+  boost::asio::as_tuple_t<boost::asio::use_awaitable_t<asio_unit::executor>>{
+    boost::asio::use_awaitable_t<asio_unit::executor>{}};
 
 /// An event-based actor whose handlers run on one I/O thread, whoever sends to it. Its mailbox is
 /// CAF's; coroutines of the same thread may touch its state without locks.
 class asio_actor : public caf::event_based_actor {
 public:
   asio_actor(caf::actor_config& config, asio_unit* unit)
-    : caf::event_based_actor(config), pinned_(unit) {}
+    : caf::event_based_actor(config),
+      pinned_(unit) {}
 
   using caf::event_based_actor::enqueue;
   void enqueue(caf::mailbox_element_ptr message, caf::execution_unit*) override {
@@ -86,7 +88,9 @@ public:
   void launch(caf::execution_unit*, bool lazy, bool hide) override {
     caf::event_based_actor::launch(&pinned_, lazy, hide);
   }
-  caf::behavior make_behavior() override { return {[](caf::unit_t) {}}; }
+  caf::behavior make_behavior() override {
+    return {[](caf::unit_t) {}};
+  }
   const char* name() const override { return "asio_actor"; }
 
 private:
@@ -104,7 +108,8 @@ public:
   using executor = asio_unit::executor;
 
   gateway(caf::actor_system& system, executor ex)
-    : unit_(system, ex), handle_(system.spawn<asio_actor>(&unit_)) {}
+    : unit_(system, ex),
+      handle_(system.spawn<asio_actor>(&unit_)) {}
   gateway(const gateway&) = delete;
   gateway& operator=(const gateway&) = delete;
 
@@ -125,8 +130,8 @@ public:
   template <class Reply, class Handle, class... Args>
   boost::asio::awaitable<expected<Reply>, executor>
   ask(std::chrono::steady_clock::duration deadline, Handle to, Args... args) {
-    using timer = boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                                    boost::asio::wait_traits<std::chrono::steady_clock>, executor>;
+    using timer = boost::asio::basic_waitable_timer<
+      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, executor>;
     struct pending {
       explicit pending(executor ex) : expiry(ex) {}
       timer expiry;
@@ -150,7 +155,8 @@ public:
     if (!state->result)
       co_await state->expiry.async_wait(as_result);
     if (!state->result)
-      co_return fail(errc::deadline, "no answer from the workspace in time; it may still act on the request");
+      co_return fail(errc::deadline,
+                     "no answer from the workspace in time; it may still act on the request");
     co_return std::move(*state->result);
   }
 

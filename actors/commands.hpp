@@ -22,9 +22,9 @@ enum class restart_rule { interrupt, retry };
 /// Enqueue a turn. Answered once `turn.queued` is durable.
 struct submit_turn {
   std::string prompt;
-  std::string source;                          ///< the client's own key; `source_chat_key` of the v1 API
-  std::string idempotency_key;                 ///< empty: none
-  std::string body_hash;                       ///< of the request, to tell a retry from a reuse of the key
+  std::string source;          ///< the client's own key; `source_chat_key` of the v1 API
+  std::string idempotency_key; ///< empty: none
+  std::string body_hash;       ///< of the request, to tell a retry from a reuse of the key
   std::map<std::string, std::string> environment; ///< secrets of this turn: never stored or shown
   std::string model;
   restart_rule on_restart = restart_rule::interrupt;
@@ -39,8 +39,8 @@ struct submit_reply {
   offset at;
   position global;
   stream_info stream;
-  std::size_t place = 0;  ///< turns ahead of it, the running one included; 0: starts at once
-  bool repeated = false;  ///< the idempotency key was known: this is the earlier turn
+  std::size_t place = 0; ///< turns ahead of it, the running one included; 0: starts at once
+  bool repeated = false; ///< the idempotency key was known: this is the earlier turn
 };
 
 /// Cancel exactly this turn, queued or running.
@@ -53,8 +53,8 @@ struct cancel_current {
   std::string by;
 };
 struct cancel_reply {
-  bool cancelled = false;   ///< false: nothing to cancel, or already over
-  bool found = false;       ///< the turn is known and unfinished
+  bool cancelled = false; ///< false: nothing to cancel, or already over
+  bool found = false;     ///< the turn is known and unfinished
 };
 
 /// Ask the agent in-band to stop the running turn; escalates after a grace time.
@@ -130,11 +130,11 @@ struct settle_pending {
 
 struct done {}; ///< the answer of commands that only succeed or fail
 
-using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn, reset_session,
-                             describe_workspace, get_queue, client_received, client_left, get_pending,
-                             settle_pending>;
-using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info, queue_reply,
-                            pending_reply>;
+using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn,
+                             reset_session, describe_workspace, get_queue, client_received,
+                             client_left, get_pending, settle_pending>;
+using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
+                            queue_reply, pending_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;

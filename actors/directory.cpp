@@ -30,13 +30,13 @@ reply_ptr refused(errc code, std::string message) {
 
 /// One workspace that is active, or on its way there.
 struct active_workspace {
-  workspace_actor actor;                         ///< empty while it is down
+  workspace_actor actor; ///< empty while it is down
   std::shared_ptr<session_slot> slot = std::make_shared<session_slot>();
   std::vector<std::pair<reply_promise, command_ptr>> held; ///< while it cannot take commands
   bool passivating = false;
-  bool stopping_session = false;                 ///< of the actor that is down
-  std::size_t faults = 0;                        ///< in a row
-  std::string fault;                             ///< the last one; why it stays down if `gave_up`
+  bool stopping_session = false; ///< of the actor that is down
+  std::size_t faults = 0;        ///< in a row
+  std::string fault;             ///< the last one; why it stays down if `gave_up`
   bool gave_up = false;
   steady::time_point started;
   steady::time_point used;
@@ -54,7 +54,8 @@ struct directory_state {
   std::map<caf::actor_addr, std::string> names;
   std::optional<caf::typed_response_promise<bool>> on_stopped;
 
-  void start(std::map<std::string, workspace_summary> summaries, const std::vector<std::string>& unfinished) {
+  void start(std::map<std::string, workspace_summary> summaries,
+             const std::vector<std::string>& unfinished) {
     for (auto& loader : loaders)
       loader = spawn_workspace_loader(self->system(), deps->log, deps->workspace_root);
     known = std::move(summaries);
@@ -65,15 +66,18 @@ struct directory_state {
 
   // -- commands --------------------------------------------------------------
 
-  void route(const std::string& workspace, bool create, const command_ptr& what, reply_promise promise) {
+  void route(const std::string& workspace, bool create, const command_ptr& what,
+             reply_promise promise) {
     if (const auto found = active.find(workspace); found != active.end())
       return hand_over(found->second, what, std::move(promise));
     if (on_stopped)
       return reply(promise, refused(errc::unavailable, "the server is stopping"));
     if (!create && !known.contains(workspace))
-      return reply(promise, refused(errc::not_found, "there is no workspace \"" + workspace + "\""));
+      return reply(promise,
+                   refused(errc::not_found, "there is no workspace \"" + workspace + "\""));
     if (const auto checked = workspace_id::parse(workspace); !checked)
-      return reply(promise, std::make_shared<const expected<answer>>(tl::unexpected(checked.error())));
+      return reply(promise,
+                   std::make_shared<const expected<answer>>(tl::unexpected(checked.error())));
     auto& entry = active[workspace];
     activate(workspace, entry);
     hand_over(entry, what, std::move(promise));
@@ -82,7 +86,8 @@ struct directory_state {
   void hand_over(active_workspace& entry, const command_ptr& what, reply_promise promise) {
     entry.used = steady::now();
     if (entry.gave_up)
-      return reply(promise, refused(errc::unavailable, "the workspace failed too often: " + entry.fault));
+      return reply(promise,
+                   refused(errc::unavailable, "the workspace failed too often: " + entry.fault));
     if (entry.actor && !entry.passivating) {
       promise.delegate(entry.actor, command_atom::value, what);
       return;
@@ -155,7 +160,8 @@ struct directory_state {
   }
 
   void note_fault(const std::string& workspace, active_workspace& entry, const caf::error& reason) {
-    const auto in_order = !reason || reason == caf::exit_reason::normal || reason == caf::exit_reason::user_shutdown;
+    const auto in_order =
+      !reason || reason == caf::exit_reason::normal || reason == caf::exit_reason::user_shutdown;
     if (in_order) {
       entry.faults = 0;
       entry.fault.clear();
@@ -165,7 +171,8 @@ struct directory_state {
       entry.faults = 0;
     ++entry.faults;
     entry.fault = self->system().render(reason);
-    logging::error("directory", "workspace {} failed ({} in a row): {}", workspace, entry.faults, entry.fault);
+    logging::error("directory", "workspace {} failed ({} in a row): {}", workspace, entry.faults,
+                   entry.fault);
   }
 
   void after_down(const std::string& workspace) {
@@ -184,7 +191,8 @@ struct directory_state {
       refuse_held(entry, "the workspace failed too often: " + entry.fault);
     } else {
       const auto shift = std::min<std::size_t>(entry.faults - 1, 10);
-      self->delayed_send(self, deps->restart_backoff * (1u << shift), restart_atom::value, workspace);
+      self->delayed_send(self, deps->restart_backoff * (1u << shift), restart_atom::value,
+                         workspace);
     }
   }
 
@@ -247,7 +255,8 @@ struct directory_state {
       auto& [workspace, entry] = *i++;
       refuse_held(entry, "the server is stopping");
       if (entry.actor)
-        self->request(entry.actor, caf::infinite, stop_atom::value).then([](bool) {}, [](const caf::error&) {});
+        self->request(entry.actor, caf::infinite, stop_atom::value)
+          .then([](bool) {}, [](const caf::error&) {});
       else if (!entry.stopping_session)
         active.erase(workspace);
     }
@@ -283,7 +292,8 @@ struct directory_state {
 };
 
 directory_actor::behavior_type directory(directory_actor::stateful_pointer<directory_state> self,
-                                         directory_deps deps, std::map<std::string, workspace_summary> summaries,
+                                         directory_deps deps,
+                                         std::map<std::string, workspace_summary> summaries,
                                          const std::vector<std::string>& unfinished) {
   auto& state = self->state;
   state.self = self;
@@ -295,7 +305,8 @@ directory_actor::behavior_type directory(directory_actor::stateful_pointer<direc
   });
   state.start(std::move(summaries), unfinished);
   return {
-    [self](route_atom, const std::string& workspace, bool create, const command_ptr& what) -> caf::result<reply_ptr> {
+    [self](route_atom, const std::string& workspace, bool create,
+           const command_ptr& what) -> caf::result<reply_ptr> {
       auto promise = self->make_response_promise<reply_ptr>();
       self->state.route(workspace, create, what, promise);
       return promise;
@@ -313,13 +324,15 @@ directory_actor::behavior_type directory(directory_actor::stateful_pointer<direc
 
 std::map<std::string, workspace_summary> stored_summaries(const event_log& log) {
   std::map<std::string, workspace_summary> out;
-  const auto scanned = log.scan(table::meta, record_key::summaries, false, [&](std::string_view, std::string_view record) {
-    if (auto summary = summary_of(record))
-      out.insert_or_assign(summary->id, std::move(*summary));
-    return true;
-  });
+  const auto scanned = log.scan(table::meta, record_key::summaries, false,
+                                [&](std::string_view, std::string_view record) {
+                                  if (auto summary = summary_of(record))
+                                    out.insert_or_assign(summary->id, std::move(*summary));
+                                  return true;
+                                });
   if (!scanned)
-    logging::error("directory", "the stored workspace summaries cannot be read: {}", scanned.error().describe());
+    logging::error("directory", "the stored workspace summaries cannot be read: {}",
+                   scanned.error().describe());
   for (const auto& stream : log.streams()) {
     if (stream.ended)
       out.erase(stream.name);
@@ -331,12 +344,14 @@ std::map<std::string, workspace_summary> stored_summaries(const event_log& log) 
 
 std::vector<std::string> unfinished_workspaces(const event_log& log) {
   std::vector<std::string> out;
-  const auto scanned = log.scan(table::meta, record_key::actives, false, [&](std::string_view key, std::string_view) {
-    out.emplace_back(key.substr(record_key::actives.size()));
-    return true;
-  });
+  const auto scanned =
+    log.scan(table::meta, record_key::actives, false, [&](std::string_view key, std::string_view) {
+      out.emplace_back(key.substr(record_key::actives.size()));
+      return true;
+    });
   if (!scanned)
-    logging::error("directory", "unfinished workspaces cannot be listed: {}", scanned.error().describe());
+    logging::error("directory", "unfinished workspaces cannot be listed: {}",
+                   scanned.error().describe());
   return out;
 }
 

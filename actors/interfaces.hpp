@@ -3,10 +3,10 @@
 #include "actors/commands.hpp"
 #include "actors/session_protocol.hpp"
 
-#include <caf/typed_actor.hpp>
-#include <caf/atom.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/atom.hpp>
 #include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <memory>
@@ -46,9 +46,9 @@ using append_reply_ptr = std::shared_ptr<const append_reply>;
 /// The agent's capabilities as last heard of.
 struct probe_result {
   std::optional<std::vector<std::string>> tools;
-  std::string agent_version;     ///< empty if unknown
+  std::string agent_version; ///< empty if unknown
   bool available = false;
-  std::string problem;           ///< why it is not available, with the path that was tried
+  std::string problem; ///< why it is not available, with the path that was tried
 };
 using probe_ptr = std::shared_ptr<const probe_result>;
 
@@ -94,13 +94,13 @@ using workspace_actor = caf::typed_actor<
   caf::replies_to<stop_atom>::with<bool>>;
 
 /// Holds one workspace's agent process (pinned to the agents' I/O thread).
-using agent_session_actor = caf::typed_actor<
-  caf::reacts_to<begin_atom, session_begin_ptr>,
-  caf::reacts_to<answer_atom, session_answer_ptr>,
-  /// Stop the running turn.
-  caf::reacts_to<halt_atom, stop_force>,
-  /// Kill what lives, answer true when the process is gone, end.
-  caf::replies_to<stop_atom>::with<bool>>;
+using agent_session_actor =
+  caf::typed_actor<caf::reacts_to<begin_atom, session_begin_ptr>,
+                   caf::reacts_to<answer_atom, session_answer_ptr>,
+                   /// Stop the running turn.
+                   caf::reacts_to<halt_atom, stop_force>,
+                   /// Kill what lives, answer true when the process is gone, end.
+                   caf::replies_to<stop_atom>::with<bool>>;
 
 /// Name -> workspace (one): creation, activation, passivation, restart after a fault.
 using directory_actor = caf::typed_actor<
@@ -121,7 +121,6 @@ using agent_probe_actor = caf::typed_actor<
   /// The last result, at once.
   caf::replies_to<list_atom>::with<probe_ptr>,
   /// Probe now; bounded in time.
-  caf::replies_to<probe_atom>::with<probe_ptr>,
-  caf::replies_to<stop_atom>::with<bool>>;
+  caf::replies_to<probe_atom>::with<probe_ptr>, caf::replies_to<stop_atom>::with<bool>>;
 
 } // namespace tidemark

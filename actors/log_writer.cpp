@@ -73,8 +73,9 @@ struct log_writer_state {
     std::vector<waiting_append> batch;
     std::size_t events = 0;
     std::size_t bytes = 0;
-    while (!waiting.empty() &&
-           (batch.empty() || (events < deps->max_batch_events && bytes < deps->max_batch_bytes))) {
+    while (
+      !waiting.empty()
+      && (batch.empty() || (events < deps->max_batch_events && bytes < deps->max_batch_bytes))) {
       events += waiting.front().request->events.size();
       bytes += bytes_of(*waiting.front().request);
       batch.push_back(std::move(waiting.front()));
@@ -168,17 +169,19 @@ struct log_writer_state {
     if (known != names.end())
       return known->second;
     std::string found;
-    const auto read = deps->log.read(stream, committed, {.max_events = 1}, [&](const event_view& e) {
-      found = e.workspace;
-      return false;
-    });
+    const auto read =
+      deps->log.read(stream, committed, {.max_events = 1}, [&](const event_view& e) {
+        found = e.workspace;
+        return false;
+      });
     if (!read)
       logging::error("log", "cannot read back a committed event: {}", read.error().describe());
     return names.emplace(stream, std::move(found)).first->second;
   }
 
   static tl::unexpected<append_refusal> no_answer() {
-    return tl::unexpected<append_refusal>{append_refusal{{errc::internal, "the log did not answer this append"}, {}, {}}};
+    return tl::unexpected<append_refusal>{
+      append_refusal{{errc::internal, "the log did not answer this append"}, {}, {}}};
   }
 
   static append_reply_ptr refused(const error& why) {
@@ -193,8 +196,8 @@ struct log_writer_state {
   }
 };
 
-log_writer_actor::behavior_type log_writer(log_writer_actor::stateful_pointer<log_writer_state> self,
-                                           log_writer_deps deps) {
+log_writer_actor::behavior_type
+log_writer(log_writer_actor::stateful_pointer<log_writer_state> self, log_writer_deps deps) {
   auto& state = self->state;
   state.self = self;
   state.deps.emplace(deps);
@@ -203,19 +206,18 @@ log_writer_actor::behavior_type log_writer(log_writer_actor::stateful_pointer<lo
     self->state.commit_all();
     self->quit(std::move(why.reason));
   });
-  return {
-    [self](append_atom, const append_ptr& request) -> caf::result<append_reply_ptr> {
-      auto promise = self->make_response_promise<append_reply_ptr>();
-      self->state.accept(request, promise);
-      return promise;
-    },
-    [self](flush_atom) { self->state.flush(); },
-    [self](recover_atom) { self->state.recover(); },
-    [self](stop_atom) {
-      self->state.commit_all();
-      self->quit();
-      return true;
-    }};
+  return {[self](append_atom, const append_ptr& request) -> caf::result<append_reply_ptr> {
+            auto promise = self->make_response_promise<append_reply_ptr>();
+            self->state.accept(request, promise);
+            return promise;
+          },
+          [self](flush_atom) { self->state.flush(); },
+          [self](recover_atom) { self->state.recover(); },
+          [self](stop_atom) {
+            self->state.commit_all();
+            self->quit();
+            return true;
+          }};
 }
 
 } // namespace

@@ -17,7 +17,7 @@ namespace tidemark {
 struct session_begin {
   std::string turn;
   std::string prompt;
-  std::string resume;   ///< conversation to resume; empty for a fresh one
+  std::string resume; ///< conversation to resume; empty for a fresh one
   policy rights = policy::agent;
   std::string model;
   std::map<std::string, std::string> environment; ///< of this turn; secrets
@@ -38,10 +38,10 @@ enum class stop_force {
 
 /// The agent process of a turn, for `turn.started`.
 struct session_started {
-  std::string agent;    ///< `claude` or `demo`
+  std::string agent; ///< `claude` or `demo`
   std::string version;
   int pid = 0;
-  std::string start;    ///< `warm`, `cold` or `resume`
+  std::string start; ///< `warm`, `cold` or `resume`
 };
 
 /// What a session tells its workspace, in order. `turn` is the turn it belongs to; output that
@@ -52,9 +52,9 @@ struct session_report {
   std::vector<agent_event> events;
   std::vector<permission_ask> asks;
   std::vector<std::string> withdrawn;
-  std::optional<turn_result> end;       ///< exactly one a begun turn
-  std::optional<exit_status> exit;      ///< the process is gone
-  std::optional<std::string> session;   ///< the conversation's id, when heard of
+  std::optional<turn_result> end;     ///< exactly one a begun turn
+  std::optional<exit_status> exit;    ///< the process is gone
+  std::optional<std::string> session; ///< the conversation's id, when heard of
   std::optional<std::vector<std::string>> tools;
 };
 

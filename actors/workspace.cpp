@@ -44,39 +44,40 @@ workspace_actor::behavior_type workspace(workspace_actor::stateful_pointer<works
     return caf::make_error(caf::sec::runtime_error, text);
   });
   shell.start();
-  return {
-    [self](command_atom, const command_ptr& what) -> caf::result<reply_ptr> {
-      auto promise = self->make_response_promise<reply_ptr>();
-      try {
-        self->state.on_command(what, promise);
-      } catch (...) {
-        if (promise.pending())
-          promise.deliver(reply_of(fail(errc::internal, "the workspace failed and is started again")));
-        throw;
-      }
-      return promise;
-    },
-    [self](report_atom, const session_report_ptr& what) -> caf::result<bool> {
-      auto credit = self->make_response_promise<bool>();
-      self->state.on_report(what, credit);
-      return credit;
-    },
-    [self](tick_atom) { self->state.on_tick(); },
-    [self](idle_atom) -> caf::result<bool> {
-      auto promise = self->make_response_promise<bool>();
-      self->state.on_idle(promise);
-      return promise;
-    },
-    [self](stop_atom) -> caf::result<bool> {
-      auto promise = self->make_response_promise<bool>();
-      self->state.on_stop(promise);
-      return promise;
-    }};
+  return {[self](command_atom, const command_ptr& what) -> caf::result<reply_ptr> {
+            auto promise = self->make_response_promise<reply_ptr>();
+            try {
+              self->state.on_command(what, promise);
+            } catch (...) {
+              if (promise.pending())
+                promise.deliver(
+                  reply_of(fail(errc::internal, "the workspace failed and is started again")));
+              throw;
+            }
+            return promise;
+          },
+          [self](report_atom, const session_report_ptr& what) -> caf::result<bool> {
+            auto credit = self->make_response_promise<bool>();
+            self->state.on_report(what, credit);
+            return credit;
+          },
+          [self](tick_atom) { self->state.on_tick(); },
+          [self](idle_atom) -> caf::result<bool> {
+            auto promise = self->make_response_promise<bool>();
+            self->state.on_idle(promise);
+            return promise;
+          },
+          [self](stop_atom) -> caf::result<bool> {
+            auto promise = self->make_response_promise<bool>();
+            self->state.on_stop(promise);
+            return promise;
+          }};
 }
 
 } // namespace
 
-workspace_actor spawn_workspace(caf::local_actor& monitored_by, workspace_deps deps, const std::string& name) {
+workspace_actor spawn_workspace(caf::local_actor& monitored_by, workspace_deps deps,
+                                const std::string& name) {
   return monitored_by.spawn<caf::monitored>(workspace, std::move(deps), name);
 }
 
@@ -107,7 +108,8 @@ void workspace_shell::on_command(const command_ptr& what, reply_promise promise)
 }
 
 bool workspace_shell::is_queued(const std::string& turn) const {
-  return std::ranges::any_of(working.queue, [&](const auto& queued) { return queued.turn == turn; });
+  return std::ranges::any_of(working.queue,
+                             [&](const auto& queued) { return queued.turn == turn; });
 }
 
 void workspace_shell::on_report(const session_report_ptr& what, bool_promise credit) {
@@ -129,8 +131,8 @@ void workspace_shell::on_tick() {
 }
 
 bool workspace_shell::at_rest() const {
-  return now_in == phase::ready && in_flight.empty() && unanswered == 0 && !working.busy() && !working.held &&
-         working.undelivered.empty() && clients.empty();
+  return now_in == phase::ready && in_flight.empty() && unanswered == 0 && !working.busy()
+         && !working.held && working.undelivered.empty() && clients.empty();
 }
 
 void workspace_shell::on_idle(bool_promise promise) {
@@ -171,7 +173,8 @@ void workspace_shell::on_session_down(const caf::down_msg& down) {
   session_report report;
   report.turn = working.held->turn;
   report.end.emplace();
-  report.end->why = turn_error{"RUNTIME_UNAVAILABLE", "the agent's session failed", true, json::object()};
+  report.end->why =
+    turn_error{"RUNTIME_UNAVAILABLE", "the agent's session failed", true, json::object()};
   take(decide(working, deps.rules, report, clients, now_utc()));
 }
 

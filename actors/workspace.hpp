@@ -22,9 +22,10 @@ struct workspace_deps {
   directory_actor directory; ///< hears of the workspace's summary; may be empty
   instruments* metrics = nullptr;
   workspace_rules rules;
-  std::function<agent_session_actor(const std::string& workspace, workspace_actor owner)> make_session;
+  std::function<agent_session_actor(const std::string& workspace, workspace_actor owner)>
+    make_session;
   std::shared_ptr<session_slot> slot;
-  std::string fault;         ///< why it had to be started again; empty on a first start
+  std::string fault; ///< why it had to be started again; empty on a first start
 };
 
 /// The shell around the functional core: decides, appends, and when the log says that the events
@@ -33,6 +34,7 @@ struct workspace_deps {
 ///
 /// Ends with `user_shutdown` when it was stopped or passivated, with an error after an exception.
 /// Every command that reached it is answered. It leaves its session in the slot.
-workspace_actor spawn_workspace(caf::local_actor& monitored_by, workspace_deps deps, const std::string& name);
+workspace_actor spawn_workspace(caf::local_actor& monitored_by, workspace_deps deps,
+                                const std::string& name);
 
 } // namespace tidemark

@@ -6,7 +6,8 @@
 
 namespace tidemark {
 
-void workspace_shell::take(decided out, std::optional<reply_promise> asker, std::optional<bool_promise> credit) {
+void workspace_shell::take(decided out, std::optional<reply_promise> asker,
+                           std::optional<bool_promise> credit) {
   transaction t;
   t.appends = !out.events.empty();
   t.effects = std::move(out.effects);
@@ -22,7 +23,8 @@ void workspace_shell::take(decided out, std::optional<reply_promise> asker, std:
     settle_front();
 }
 
-void workspace_shell::append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream) {
+void workspace_shell::append(std::vector<new_event> events, std::vector<table_write> derived,
+                             bool ends_stream) {
   auto request = std::make_shared<append_request>();
   request->stream = stream.id;
   request->incarnation = stream.incarnation;

@@ -20,16 +20,16 @@ namespace tidemark {
 
 /// Limits and defaults that the core decides with.
 struct workspace_rules {
-  std::string path;                        ///< working directory, for describe_workspace
+  std::string path; ///< working directory, for describe_workspace
   std::string agent = "demo";
   policy rights = policy::agent;
-  std::size_t max_queued = 1000;           ///< further turns are refused as `too_large`
+  std::size_t max_queued = 1000; ///< further turns are refused as `too_large`
   std::size_t max_prompt_bytes = 32 << 20;
-  std::size_t max_idempotency_keys = 1000; ///< the oldest are forgotten
+  std::size_t max_idempotency_keys = 1000;    ///< the oldest are forgotten
   std::size_t auth_failures_before_pause = 3; ///< equal failures in a row; then the queue waits
   std::chrono::seconds pending_ttl{3600};
-  std::chrono::seconds auth_pause{60};     ///< how long the queue waits before it tries again
-  std::size_t snapshot_every = 512;        ///< events between snapshots: bounds recovery
+  std::chrono::seconds auth_pause{60}; ///< how long the queue waits before it tries again
+  std::size_t snapshot_every = 512;    ///< events between snapshots: bounds recovery
 };
 
 struct turn_record {
@@ -62,13 +62,13 @@ struct remembered_key {
 /// this process: neither stored nor part of the history, so a recovered workspace has none.
 struct session_hold {
   std::string turn;
-  std::string resume;      ///< the conversation that it was told to resume
-  std::string heard;       ///< the conversation's id as the agent says it
+  std::string resume; ///< the conversation that it was told to resume
+  std::string heard;  ///< the conversation's id as the agent says it
   std::string interrupted_by;
   bool interrupting = false;
-  bool reset = false;      ///< the session was reset meanwhile: nothing is written back
-  std::map<std::string, json> open_items;   ///< started and not completed
-  std::set<std::string> closed_items;       ///< completed by us when the turn ended under them
+  bool reset = false; ///< the session was reset meanwhile: nothing is written back
+  std::map<std::string, json> open_items; ///< started and not completed
+  std::set<std::string> closed_items;     ///< completed by us when the turn ended under them
 };
 
 /// All that a workspace remembers. A value: equal event histories give equal states, but for
@@ -79,43 +79,54 @@ struct workspace_state {
   epoch incarnation;
   offset head;
   timestamp created;
-  timestamp last_time;              ///< of the last event; time never goes back within a stream
+  timestamp last_time; ///< of the last event; time never goes back within a stream
   std::string agent;
   json metadata = json::object();
-  std::string session;              ///< the agent's conversation to resume; empty if none
+  std::string session; ///< the agent's conversation to resume; empty if none
   std::optional<std::vector<std::string>> tools;
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
   std::set<std::string> open_permissions;
-  std::map<std::string, pending_result> pending;         ///< by result id (the turn's id)
-  std::map<std::string, pending_result> undelivered;     ///< ended; its client is still taking it
-  std::deque<remembered_key> idempotency;                ///< oldest first
+  std::map<std::string, pending_result> pending;     ///< by result id (the turn's id)
+  std::map<std::string, pending_result> undelivered; ///< ended; its client is still taking it
+  std::deque<remembered_key> idempotency;            ///< oldest first
   std::size_t auth_failures = 0;
   std::optional<timestamp> paused_until;
-  offset snapshot_at;               ///< head of the last stored snapshot
+  offset snapshot_at; ///< head of the last stored snapshot
   std::optional<session_hold> held;
 
   /// The turn that runs now as clients see it: started, or begun and about to start. Null if none,
   /// also while the process of a cancelled turn is still dying.
   [[nodiscard]] const turn_record* current() const;
-  [[nodiscard]] bool is_begun(const turn_record& queued) const { return held && held->turn == queued.turn; }
+  [[nodiscard]] bool is_begun(const turn_record& queued) const {
+    return held && held->turn == queued.turn;
+  }
   [[nodiscard]] bool busy() const { return running || !queue.empty(); }
 };
 
 /// What the shell must do once the events are durable.
-struct start_turn { session_begin begin; };        ///< environment is filled in by the shell
-struct stop_turn { stop_force how; };
-struct answer_permission { session_answer what; };
-struct wake_at { timestamp when; };                ///< send a tick then
+struct start_turn {
+  session_begin begin;
+}; ///< environment is filled in by the shell
+struct stop_turn {
+  stop_force how;
+};
+struct answer_permission {
+  session_answer what;
+};
+struct wake_at {
+  timestamp when;
+}; ///< send a tick then
 struct publish_summary {};
 using effect = std::variant<start_turn, stop_turn, answer_permission, wake_at, publish_summary>;
 
 /// The outcome of one input.
 struct decided {
   std::vector<new_event> events;
-  std::vector<table_write> derived;   ///< written with the events
-  std::vector<effect> effects;        ///< run after the commit, in order
-  std::optional<expected<answer>> reply; ///< to a command; sent after the commit if there are events
+  std::vector<table_write> derived; ///< written with the events
+  std::vector<effect> effects;      ///< run after the commit, in order
+  std::optional<expected<answer>>
+    reply; ///< to a command; sent after the commit if there are events
   bool ends_stream = false;
 };
 
@@ -150,8 +161,8 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
                      const survivors& kept = {});
 
 /// A supervised part failed and was started again: says so as an event.
-decided on_fault(workspace_state& working, const workspace_rules& rules, const std::string& component,
-                 const std::string& message, timestamp now);
+decided on_fault(workspace_state& working, const workspace_rules& rules,
+                 const std::string& component, const std::string& message, timestamp now);
 
 /// Orderly shutdown: ends the running turn as `interrupted`; the queue stays for the next start.
 decided on_shutdown(workspace_state& working, const workspace_rules& rules,

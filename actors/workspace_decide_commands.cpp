@@ -18,7 +18,8 @@ std::string preview_of(std::string_view prompt) {
       break;
   }
   auto text = repair_utf8(prompt.substr(0, end));
-  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+    text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;
 }
 
@@ -40,17 +41,21 @@ json options_of(const submit_turn& what) {
 class command_visitor {
 public:
   command_visitor(workspace_draft& d, const std::string& new_turn, std::set<std::string>& clients)
-    : d_(d), new_turn_(new_turn), clients_(clients) {}
+    : d_(d),
+      new_turn_(new_turn),
+      clients_(clients) {}
 
   void operator()(const submit_turn& what) {
     if (const auto* known = remembered(what.idempotency_key))
       return repeat(*known, what);
     if (what.prompt.size() > d_.rules().max_prompt_bytes)
-      return d_.reply(fail(errc::too_large, "the prompt is larger than " +
-                                              std::to_string(d_.rules().max_prompt_bytes) + " bytes"));
+      return d_.reply(fail(errc::too_large, "the prompt is larger than "
+                                              + std::to_string(d_.rules().max_prompt_bytes)
+                                              + " bytes"));
     if (state().queue.size() >= d_.rules().max_queued)
-      return d_.reply(fail(errc::too_large, "the queue is full (" + std::to_string(state().queue.size()) +
-                                              " turns wait); try again later"));
+      return d_.reply(fail(errc::too_large, "the queue is full ("
+                                              + std::to_string(state().queue.size())
+                                              + " turns wait); try again later"));
     const auto ahead = state().queue.size() + (state().running ? 1 : 0);
     json data = json::object();
     data["turn"] = new_turn_;
@@ -181,14 +186,17 @@ private:
     if (key.empty())
       return nullptr;
     const auto& keys = state().idempotency;
-    const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), d_.rules().max_idempotency_keys));
-    const auto found = std::find_if(keys.end() - count, keys.end(), [&](const auto& k) { return k.key == key; });
+    const auto count =
+      static_cast<std::ptrdiff_t>(std::min(keys.size(), d_.rules().max_idempotency_keys));
+    const auto found =
+      std::find_if(keys.end() - count, keys.end(), [&](const auto& k) { return k.key == key; });
     return found == keys.end() ? nullptr : &*found;
   }
 
   void repeat(const remembered_key& known, const submit_turn& what) {
     if (known.body_hash != what.body_hash)
-      return d_.reply(fail(errc::conflict, "the idempotency key was used with another request body"));
+      return d_.reply(
+        fail(errc::conflict, "the idempotency key was used with another request body"));
     submit_reply reply;
     reply.turn = known.turn;
     reply.at = known.at;
@@ -207,7 +215,8 @@ private:
     const auto runs = found == state().current();
     // The terminal event does not wait for the process: the caller hears at once, and the next turn
     // starts when the session says that the old one is over.
-    cancel_with(d_, turn, by.empty() ? "the task was cancelled" : "the task was cancelled by " + by, clients_);
+    cancel_with(d_, turn, by.empty() ? "the task was cancelled" : "the task was cancelled by " + by,
+                clients_);
     if (runs && state().held)
       d_.run(stop_turn{stop_force::kill});
     d_.reply(cancel_reply{true, true});

@@ -15,8 +15,11 @@ bool is_ours(std::string_view type) {
 
 class report_reader {
 public:
-  report_reader(workspace_draft& d, const session_report& report, const std::set<std::string>& clients)
-    : d_(d), report_(report), clients_(clients) {
+  report_reader(workspace_draft& d, const session_report& report,
+                const std::set<std::string>& clients)
+    : d_(d),
+      report_(report),
+      clients_(clients) {
     held_ = state().held && !report.turn.empty() && state().held->turn == report.turn;
     live_ = held_ && find_turn(state(), report.turn) != nullptr;
     // Output of a turn that is over belongs to none.
@@ -88,7 +91,8 @@ private:
 
   /// The agent may withdraw an ask while our answer is still on its way: the first word counts.
   bool settles_what_is_settled(const agent_event& e) {
-    return e.type == "permission.resolved" && !state().open_permissions.contains(string_or(e.data, "permission"));
+    return e.type == "permission.resolved"
+           && !state().open_permissions.contains(string_or(e.data, "permission"));
   }
 
   static std::string item_of(const agent_event& e) {
@@ -190,10 +194,11 @@ private:
   /// Whatever the agent made of the interrupt: its caller was told that the turn ends.
   static void interrupted(const session_hold& hold, turn_result& result) {
     result.how = outcome::cancelled;
-    result.why = turn_error{std::string{task_cancelled},
-                            hold.interrupted_by.empty() ? "the task was interrupted"
-                                                        : "the task was interrupted by " + hold.interrupted_by,
-                            false, json::object()};
+    result.why =
+      turn_error{std::string{task_cancelled},
+                 hold.interrupted_by.empty() ? "the task was interrupted"
+                                             : "the task was interrupted by " + hold.interrupted_by,
+                 false, json::object()};
   }
 
   workspace_draft& d_;

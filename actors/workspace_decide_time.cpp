@@ -26,7 +26,8 @@ turn_result ended(outcome how, std::string code, std::string message, bool retry
 }
 
 /// A turn whose process is gone, or about to go, with the server.
-void end_or_queue_again(workspace_draft& d, const turn_result& result, const std::set<std::string>& clients) {
+void end_or_queue_again(workspace_draft& d, const turn_result& result,
+                        const std::set<std::string>& clients) {
   const auto turn = *d.state().running;
   if (turn.on_restart == restart_rule::retry && turn.attempt < max_attempts)
     queue_again(d);
@@ -65,13 +66,15 @@ decided on_tick(workspace_state& working, const workspace_rules& rules,
                 const std::set<std::string>& clients, timestamp now) {
   workspace_draft d{working, rules, now};
   const auto& running = working.running;
-  if (running && running->timeout && running->started && running->started->plus(*running->timeout) <= d.now()) {
+  if (running && running->timeout && running->started
+      && running->started->plus(*running->timeout) <= d.now()) {
     const auto turn = *running;
-    complete_turn(d, turn.turn,
-                  ended(outcome::failed, "TIMEOUT",
-                        "the task ran longer than its limit of " + std::to_string(turn.timeout->count()) + " s",
-                        true),
-                  clients);
+    complete_turn(
+      d, turn.turn,
+      ended(outcome::failed, "TIMEOUT",
+            "the task ran longer than its limit of " + std::to_string(turn.timeout->count()) + " s",
+            true),
+      clients);
     d.run(stop_turn{stop_force::kill});
   }
   expire_results(d);
@@ -87,7 +90,8 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
   if (working.running)
     end_or_queue_again(d,
                        ended(outcome::interrupted, "INTERRUPTED",
-                             "the server stopped while this task ran; it may have had effects", true),
+                             "the server stopped while this task ran; it may have had effects",
+                             true),
                        kept.clients);
   fail_turns_without_environment(d, kept);
   const auto undelivered = working.undelivered;
@@ -105,8 +109,8 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
   return d.finish();
 }
 
-decided on_fault(workspace_state& working, const workspace_rules& rules, const std::string& component,
-                 const std::string& message, timestamp now) {
+decided on_fault(workspace_state& working, const workspace_rules& rules,
+                 const std::string& component, const std::string& message, timestamp now) {
   workspace_draft d{working, rules, now};
   json data = json::object();
   data["component"] = component;
@@ -121,7 +125,8 @@ decided on_shutdown(workspace_state& working, const workspace_rules& rules,
   if (working.running)
     end_or_queue_again(d,
                        ended(outcome::interrupted, "SERVER_STOPPING",
-                             "the server was stopped while this task ran; it may have had effects", true),
+                             "the server was stopped while this task ran; it may have had effects",
+                             true),
                        clients);
   working.held.reset();
   return d.finish();

@@ -19,10 +19,14 @@ json optional_time(const std::optional<timestamp>& t) {
 
 } // namespace
 
-workspace_draft::workspace_draft(workspace_state& working, const workspace_rules& rules, timestamp now)
-  : state_(working), rules_(rules), now_(std::max(now, working.last_time)) {}
+workspace_draft::workspace_draft(workspace_state& working, const workspace_rules& rules,
+                                 timestamp now)
+  : state_(working),
+    rules_(rules),
+    now_(std::max(now, working.last_time)) {}
 
-void workspace_draft::emit(std::string_view type, std::string_view turn, const json& data, shared_text raw) {
+void workspace_draft::emit(std::string_view type, std::string_view turn, const json& data,
+                           shared_text raw) {
   new_event e{std::string{type}, std::string{turn}, now_, dump_json(data), std::move(raw)};
   if (e.raw && e.data.size() + e.raw->size() > event_log::max_event_bytes)
     e.raw = nullptr;
@@ -61,7 +65,8 @@ void workspace_draft::record(const turn_record& turn, std::string_view status, c
   r["idempotency_key"] = turn.idempotency_key;
   r["metadata"] = turn.metadata;
   r["attempt"] = turn.attempt;
-  for (const auto* field : {"text", "error", "usage", "cost_usd", "stop_reason", "duration_ms", "exit", "denials"})
+  for (const auto* field :
+       {"text", "error", "usage", "cost_usd", "stop_reason", "duration_ms", "exit", "denials"})
     r[field] = end.is_object() && end.contains(field) ? end[field] : json(nullptr);
   turns_[record_key::turn(state_.stream, turn.turn)] = dump_json(r);
 }
@@ -74,7 +79,8 @@ decided workspace_draft::finish() {
       const auto unfinished = state_.busy() || !state_.undelivered.empty();
       out_.derived.push_back({table::meta, record_key::active(state_.id),
                               unfinished ? std::optional<std::string>{"1"} : std::nullopt});
-      out_.derived.push_back({table::meta, record_key::summary(state_.id), to_record(summarize(state_))});
+      out_.derived.push_back(
+        {table::meta, record_key::summary(state_.id), to_record(summarize(state_))});
       out_.effects.emplace_back(publish_summary{});
     }
     write_snapshot_if_due();

@@ -40,7 +40,8 @@ void workspace_shell::wake(timestamp when) {
   wakes_at = when;
   const auto after = std::max<std::int64_t>(0, when.nanoseconds - now_utc().nanoseconds);
   // A little late rather than early, when nothing is due yet.
-  self->delayed_send(self, std::chrono::nanoseconds{after} + std::chrono::milliseconds{1}, tick_atom::value);
+  self->delayed_send(self, std::chrono::nanoseconds{after} + std::chrono::milliseconds{1},
+                     tick_atom::value);
 }
 
 void workspace_shell::publish() {

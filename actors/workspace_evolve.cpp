@@ -38,7 +38,8 @@ void queued(workspace_state& s, const event_view& e, const json& data) {
   t.enqueued = e.time;
   if (const auto limit = int_or(options, "timeout_s", 0); limit > 0)
     t.timeout = std::chrono::seconds{limit};
-  t.on_restart = string_or(options, "on_restart") == "retry" ? restart_rule::retry : restart_rule::interrupt;
+  t.on_restart =
+    string_or(options, "on_restart") == "retry" ? restart_rule::retry : restart_rule::interrupt;
   t.needs_environment = !array_at(options, "env_names").empty();
   t.holds_result = bool_or(options, "holds_result", false);
   t.metadata = object_at(options, "metadata");
@@ -184,7 +185,8 @@ void evolve(workspace_state& state, const event_view& e) {
   state.incarnation = e.incarnation;
   state.head = e.at;
   state.last_time = std::max(state.last_time, e.time);
-  const auto known = std::ranges::find(appliers, e.type, &std::pair<std::string_view, applier>::first);
+  const auto known =
+    std::ranges::find(appliers, e.type, &std::pair<std::string_view, applier>::first);
   if (known == appliers.end())
     return;
   if (const auto data = parse_json(e.data); data && data->is_object())

@@ -17,11 +17,13 @@ expected<std::string> make_directory(const std::string& root, const std::string&
   std::error_code failed;
   fs::create_directories(fs::path{root} / name, failed);
   if (failed)
-    return fail(errc::io, "cannot make the directory of workspace " + name + ": " + failed.message());
+    return fail(errc::io,
+                "cannot make the directory of workspace " + name + ": " + failed.message());
   // The agent keeps its conversations by working directory: it must be the same path each time.
   const auto path = fs::canonical(fs::path{root} / name, failed);
   if (failed)
-    return fail(errc::io, "cannot resolve the directory of workspace " + name + ": " + failed.message());
+    return fail(errc::io,
+                "cannot resolve the directory of workspace " + name + ": " + failed.message());
   return path.string();
 }
 
@@ -32,7 +34,8 @@ workspace_state last_snapshot(const event_log& log, const stream_info& stream) {
   auto state = restore(**stored);
   if (!state) {
     // The events hold everything that a snapshot does.
-    logging::warning("workspace", "replaying {} from its first event: {}", stream.name, state.error().describe());
+    logging::warning("workspace", "replaying {} from its first event: {}", stream.name,
+                     state.error().describe());
     return {};
   }
   if (state->stream != stream.id || state->head > stream.head)
@@ -42,7 +45,8 @@ workspace_state last_snapshot(const event_log& log, const stream_info& stream) {
 
 } // namespace
 
-expected<loaded_workspace> load_workspace(event_log& log, const std::string& root, const std::string& name) {
+expected<loaded_workspace> load_workspace(event_log& log, const std::string& root,
+                                          const std::string& name) {
   auto stream = log.acquire(name);
   if (!stream)
     return fail(errc::unavailable, "workspace " + name + " cannot be opened", stream.error());
@@ -58,8 +62,8 @@ expected<loaded_workspace> load_workspace(event_log& log, const std::string& roo
     if (!read)
       return fail(errc::unavailable, "workspace " + name + " cannot be read back", read.error());
     if (read->events == 0)
-      return fail(errc::corrupt, "workspace " + name + " lacks events after offset " +
-                                   std::to_string(loaded.state.head.value));
+      return fail(errc::corrupt, "workspace " + name + " lacks events after offset "
+                                   + std::to_string(loaded.state.head.value));
   }
   loaded.state.id = name;
   loaded.state.stream = stream->id;
@@ -67,12 +71,14 @@ expected<loaded_workspace> load_workspace(event_log& log, const std::string& roo
   return loaded;
 }
 
-workspace_loader_actor spawn_workspace_loader(caf::actor_system& system, event_log& log, std::string root) {
+workspace_loader_actor spawn_workspace_loader(caf::actor_system& system, event_log& log,
+                                              std::string root) {
   return system.spawn<caf::detached>(
-    [](workspace_loader_actor::pointer, event_log* from, const std::string& below)
-      -> workspace_loader_actor::behavior_type {
+    [](workspace_loader_actor::pointer, event_log* from,
+       const std::string& below) -> workspace_loader_actor::behavior_type {
       return {[from, below](recover_atom, const std::string& name) {
-        return loaded_ptr{std::make_shared<const expected<loaded_workspace>>(load_workspace(*from, below, name))};
+        return loaded_ptr{
+          std::make_shared<const expected<loaded_workspace>>(load_workspace(*from, below, name))};
       }};
     },
     &log, std::move(root));

@@ -17,7 +17,8 @@ struct loaded_workspace {
 using loaded_ptr = std::shared_ptr<const expected<loaded_workspace>>;
 
 /// Acquires the stream of `name` and replays it: the last snapshot and what came after. Blocks.
-expected<loaded_workspace> load_workspace(event_log& log, const std::string& root, const std::string& name);
+expected<loaded_workspace> load_workspace(event_log& log, const std::string& root,
+                                          const std::string& name);
 
 } // namespace tidemark
 
@@ -26,10 +27,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::loaded_ptr)
 namespace tidemark {
 
 /// Reads workspaces from the log on a thread of its own, so that no scheduler worker waits for a disk.
-using workspace_loader_actor = caf::typed_actor<
-  caf::replies_to<recover_atom, std::string>::with<loaded_ptr>>;
+using workspace_loader_actor =
+  caf::typed_actor<caf::replies_to<recover_atom, std::string>::with<loaded_ptr>>;
 
 /// An empty `root` makes no directories. `log` outlives the actor system.
-workspace_loader_actor spawn_workspace_loader(caf::actor_system& system, event_log& log, std::string root);
+workspace_loader_actor spawn_workspace_loader(caf::actor_system& system, event_log& log,
+                                              std::string root);
 
 } // namespace tidemark

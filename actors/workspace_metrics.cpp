@@ -30,12 +30,14 @@ void workspace_metrics::count(const event& e) {
   } else if (e.type == "turn.completed") {
     const auto end = data();
     queued_.erase(e.turn);
-    into_->turn_ended(string_or(end, "outcome"), instruments::seconds{number_or(end, "duration_ms", 0) / 1000});
+    into_->turn_ended(string_or(end, "outcome"),
+                      instruments::seconds{number_or(end, "duration_ms", 0) / 1000});
   } else if (e.type == "result.delivered") {
     into_->result_delivered(string_or(data(), "via"));
   } else if (e.type == "permission.resolved") {
     const auto how = data();
-    into_->permission(string_or(how, "decision") == "allow" ? "allow" : "deny", string_or(how, "by"));
+    into_->permission(string_or(how, "decision") == "allow" ? "allow" : "deny",
+                      string_or(how, "by"));
   } else if (e.type == "fault") {
     into_->fault(string_or(data(), "component"));
   }

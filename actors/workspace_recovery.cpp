@@ -94,7 +94,8 @@ void workspace_shell::close_if_done() {
   stop_session();
   if (stopping_session || unanswered > 0 || !in_flight.empty())
     return;
-  const auto awaited = std::ranges::any_of(clients, [&](const auto& turn) { return working.undelivered.contains(turn); });
+  const auto awaited = std::ranges::any_of(
+    clients, [&](const auto& turn) { return working.undelivered.contains(turn); });
   if (awaited && closes_by && now_utc() < *closes_by) {
     wake(*closes_by);
     return;

@@ -45,7 +45,7 @@ struct workspace_shell {
   enum class phase {
     recovering, ///< commands wait; the log is read, or will be when its last answers are in
     ready,
-    closing     ///< told to end; goes when all is durable and the agent is gone
+    closing ///< told to end; goes when all is durable and the agent is gone
   };
 
   /// One input on its way: what it made waits for the log, behind those before it.
@@ -61,22 +61,24 @@ struct workspace_shell {
   std::string id;
   workspace_deps deps;
   phase now_in = phase::recovering;
-  stream_info stream;               // as durable
-  workspace_state working;          // ahead of `stream` by what is in flight
+  stream_info stream;      // as durable
+  workspace_state working; // ahead of `stream` by what is in flight
   workspace_metrics figures;
 
-  std::set<std::string> clients;    // of `holds_result` turns
-  std::map<std::string, std::map<std::string, std::string>> environments; // of unfinished turns: secrets
+  std::set<std::string> clients; // of `holds_result` turns
+  std::map<std::string, std::map<std::string, std::string>>
+    environments; // of unfinished turns: secrets
 
-  std::map<std::string, position> places; // of the latest `turn.queued`, by turn; for repeated requests
+  std::map<std::string, position>
+    places; // of the latest `turn.queued`, by turn; for repeated requests
 
   std::deque<transaction> in_flight;
-  std::size_t unanswered = 0;       // appends that the log has not answered, also given up ones
-  std::uint64_t generation = 0;     // of the working state; answers to an older one count for nothing
+  std::size_t unanswered = 0;   // appends that the log has not answered, also given up ones
+  std::uint64_t generation = 0; // of the working state; answers to an older one count for nothing
 
   std::deque<std::pair<command_ptr, reply_promise>> waiting; // while recovering
-  std::optional<error> refusal;     // recovery failed; tried again at the next tick
-  std::size_t failures = 0;         // in a row
+  std::optional<error> refusal; // recovery failed; tried again at the next tick
+  std::size_t failures = 0;     // in a row
   bool loading = false;
   bool stopping_session = false;
 
@@ -99,7 +101,8 @@ struct workspace_shell {
   void abandon(const error& why);
 
   // -- commits (workspace_commit.cpp) ----------------------------------------
-  void take(decided out, std::optional<reply_promise> asker = {}, std::optional<bool_promise> credit = {});
+  void take(decided out, std::optional<reply_promise> asker = {},
+            std::optional<bool_promise> credit = {});
   void append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream);
   void committed(const append_reply& reply);
   void settle_front();

@@ -149,7 +149,9 @@ expected<workspace_state> restore(std::string_view text) {
     return fail(errc::corrupt, "a workspace snapshot holds no state");
   if (int_or(r, "version", 0) > snapshot_version)
     return fail(errc::newer_format, "a workspace snapshot was written by a newer version");
-  const auto number = [&](const char* key) { return static_cast<std::uint64_t>(int_or(r, key, 0)); };
+  const auto number = [&](const char* key) {
+    return static_cast<std::uint64_t>(int_or(r, key, 0));
+  };
   workspace_state s;
   s.id = string_or(r, "id");
   s.stream = stream_id{number("stream")};

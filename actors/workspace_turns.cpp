@@ -71,12 +71,13 @@ json completion_of(workspace_draft& d, const turn_record& turn, const turn_resul
 void pause_if_hopeless(workspace_draft& d, const std::string& turn, const turn_result& result) {
   const auto& state = d.state();
   const auto failed_login = result.why && result.why->code == authentication_failed;
-  if (!failed_login || state.queue.empty() || state.auth_failures < d.rules().auth_failures_before_pause)
+  if (!failed_login || state.queue.empty()
+      || state.auth_failures < d.rules().auth_failures_before_pause)
     return;
   json data = json::object();
   data["code"] = "queue_paused";
-  data["text"] = "the agent could not authenticate " + std::to_string(state.auth_failures) +
-                 " times in a row; the queue waits: " + result.why->message;
+  data["text"] = "the agent could not authenticate " + std::to_string(state.auth_failures)
+                 + " times in a row; the queue waits: " + result.why->message;
   data["pause_s"] = d.rules().auth_pause.count();
   d.emit("agent.notice", turn, data);
   d.run(wake_at{d.now().plus(d.rules().auth_pause)});
@@ -111,7 +112,8 @@ const turn_record* workspace_state::current() const {
 }
 
 void complete_turn(workspace_draft& d, const std::string& turn, const turn_result& result,
-                   const std::set<std::string>& clients, std::optional<exit_status> exit, shared_text raw) {
+                   const std::set<std::string>& clients, std::optional<exit_status> exit,
+                   shared_text raw) {
   const auto* found = find_turn(d.state(), turn);
   if (!found)
     return;

@@ -4,10 +4,10 @@ namespace tidemark {
 
 std::string_view to_string(outcome o) noexcept {
   switch (o) {
-    case outcome::succeeded: return "succeeded";
-    case outcome::failed: return "failed";
-    case outcome::cancelled: return "cancelled";
-    case outcome::interrupted: return "interrupted";
+  case outcome::succeeded: return "succeeded";
+  case outcome::failed: return "failed";
+  case outcome::cancelled: return "cancelled";
+  case outcome::interrupted: return "interrupted";
   }
   return "failed";
 }

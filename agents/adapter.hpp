@@ -15,15 +15,15 @@ namespace tidemark {
 
 /// A universal event as an adapter makes it; the workspace gives it a turn and a place.
 struct agent_event {
-  std::string type;      ///< `item.started`, `item.delta`, `session.started`, `agent.noise` …
+  std::string type; ///< `item.started`, `item.delta`, `session.started`, `agent.noise` …
   json data;
-  shared_text raw = {};  ///< the agent's own line, on the first event that came from it
+  shared_text raw = {}; ///< the agent's own line, on the first event that came from it
 };
 
 /// The agent waits for a decision about one tool call. Its `permission.requested` event stands in
 /// `adapter_output::events` already.
 struct permission_ask {
-  std::string id;    ///< ours; answered through adapter::answer
+  std::string id; ///< ours; answered through adapter::answer
   std::string tool;
   json input;
 };
@@ -35,8 +35,9 @@ std::string_view to_string(outcome o) noexcept;
 
 /// Why a turn did not succeed.
 struct turn_error {
-  std::string code;     ///< `CLAUDE_CLI_ERROR_RESULT`, `RATE_LIMITED`, `AUTHENTICATION_FAILED`, `SESSION_LOST` …
-  std::string message;  ///< never empty, never just "success"
+  std::string
+    code; ///< `CLAUDE_CLI_ERROR_RESULT`, `RATE_LIMITED`, `AUTHENTICATION_FAILED`, `SESSION_LOST` …
+  std::string message; ///< never empty, never just "success"
   bool retryable = false;
   json details = json::object();
 };
@@ -52,33 +53,33 @@ struct token_usage {
 /// What the agent's protocol said about the end of a turn.
 struct turn_result {
   outcome how = outcome::failed;
-  std::string text;                    ///< the final text; may be empty
-  std::optional<turn_error> why;       ///< set unless it succeeded
+  std::string text;              ///< the final text; may be empty
+  std::optional<turn_error> why; ///< set unless it succeeded
   std::string stop_reason;
   token_usage usage;
   std::string model;
-  double cost_usd = 0;                 ///< of this turn alone
+  double cost_usd = 0; ///< of this turn alone
   json denials = json::array();
-  bool session_lost = false;           ///< the agent knows no such conversation: run again without resume
+  bool session_lost = false; ///< the agent knows no such conversation: run again without resume
 };
 
 /// What one input made of an adapter.
 struct adapter_output {
   std::vector<agent_event> events;
   std::vector<permission_ask> asks;
-  std::vector<std::string> withdrawn;        ///< ids of asks that need no answer any more
-  std::string replies;                       ///< bytes to write to the agent's stdin at once
-  std::optional<turn_result> end;            ///< the turn is over
-  std::optional<std::string> session;        ///< the agent's conversation id, when heard of
+  std::vector<std::string> withdrawn;            ///< ids of asks that need no answer any more
+  std::string replies;                           ///< bytes to write to the agent's stdin at once
+  std::optional<turn_result> end;                ///< the turn is over
+  std::optional<std::string> session;            ///< the agent's conversation id, when heard of
   std::optional<std::vector<std::string>> tools; ///< the agent's tool list, when heard of
   bool interrupt_acknowledged = false;
-  std::chrono::milliseconds quiet_for{0};    ///< the agent announced a silence this long
+  std::chrono::milliseconds quiet_for{0}; ///< the agent announced a silence this long
 };
 
 /// How a process ended.
 struct exit_status {
-  int code = -1;    ///< exit code, -1 if it died by a signal
-  int signal = 0;   ///< 0 if it exited
+  int code = -1;  ///< exit code, -1 if it died by a signal
+  int signal = 0; ///< 0 if it exited
 };
 
 /// One agent CLI's protocol as a pure state machine: bytes in, universal events and bytes out.
@@ -99,7 +100,8 @@ public:
 
   /// One line of stdout without its line end; `truncated` if it was over the framer's limit and
   /// `line` holds only its beginning.
-  virtual adapter_output on_line(std::string_view line, bool truncated, std::uint64_t full_size) = 0;
+  virtual adapter_output on_line(std::string_view line, bool truncated,
+                                 std::uint64_t full_size) = 0;
 
   /// The process has ended and all output was seen. Ends the turn if one is running.
   /// `stderr_tail` is bounded and already redacted.

@@ -75,18 +75,22 @@ std::string refusal(const std::string& mode) {
     return "Error: Claude Code cannot be launched inside another Claude Code session.";
   }
   if (mode == "bypassPermissions" && ::geteuid() == 0 && environment("IS_SANDBOX") != "1") {
-    return "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+    return "--dangerously-skip-permissions cannot be used with root/sudo privileges for security "
+           "reasons";
   }
   return {};
 }
 
-void answer_host(demo_protocol& lines, demo_output& out, const std::string& id, const json& request) {
+void answer_host(demo_protocol& lines, demo_output& out, const std::string& id,
+                 const json& request) {
   const std::string subtype = string_or(request, "subtype");
   if (subtype == "initialize") {
-    out.write(control_success(
-      id, json::object({{"commands", json::array()}, {"agents", json::array()},
-                        {"output_style", "default"}, {"models", json::array()},
-                        {"account", json::object()}, {"pid", ::getpid()}})));
+    out.write(control_success(id, json::object({{"commands", json::array()},
+                                                {"agents", json::array()},
+                                                {"output_style", "default"},
+                                                {"models", json::array()},
+                                                {"account", json::object()},
+                                                {"pid", ::getpid()}})));
   } else if (subtype == "set_permission_mode") {
     lines.set_permission_mode(string_or(request, "mode", "default"));
     out.write(control_success(id, json::object({{"mode", lines.permission_mode()}})));
@@ -114,13 +118,17 @@ int serve(const demo_arguments& given, const std::string& mode) {
   demo_output out;
   auto session = open_session(given, cwd);
   const std::string id = session ? session->id() : given.resume;
-  demo_protocol lines(id, given.model, offered_tools(given), cwd, [] { return new_uuid(now_utc()); });
+  demo_protocol lines(id, given.model, offered_tools(given), cwd,
+                      [] { return new_uuid(now_utc()); });
   if (!session) {
     if (session.error().code == errc::not_found) {
-      out.write(lines.result({.subtype = "error_during_execution", .is_error = true,
-                              .errors = json::array({session.error().message}), .stop_reason = nullptr}));
+      out.write(lines.result({.subtype = "error_during_execution",
+                              .is_error = true,
+                              .errors = json::array({session.error().message}),
+                              .stop_reason = nullptr}));
     }
-    return complain(session.error().message, session.error().code == errc::locked ? session_in_use : failed);
+    return complain(session.error().message,
+                    session.error().code == errc::locked ? session_in_use : failed);
   }
   lines.set_permission_mode(mode);
   lines.set_mcp_servers(listed_servers(given.mcp_config));
@@ -150,7 +158,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (given->help) {
-    std::cout << "tidemark-demo-agent: a stand-in for Claude Code with the same command line and protocol.\n\n"
+    std::cout << "tidemark-demo-agent: a stand-in for Claude Code with the same command line and "
+                 "protocol.\n\n"
               << demo_script_help();
     return 0;
   }

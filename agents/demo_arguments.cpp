@@ -8,19 +8,29 @@
 namespace tidemark {
 namespace {
 
-constexpr std::array catalogue{
-  "Task", "AskUserQuestion", "Bash", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep",
-  "NotebookEdit", "Read", "Skill", "TaskOutput", "TaskStop", "TodoWrite", "ToolSearch", "WebFetch",
-  "WebSearch", "Write"};
+constexpr std::array catalogue{"Task",          "AskUserQuestion",
+                               "Bash",          "Edit",
+                               "EnterPlanMode", "ExitPlanMode",
+                               "Glob",          "Grep",
+                               "NotebookEdit",  "Read",
+                               "Skill",         "TaskOutput",
+                               "TaskStop",      "TodoWrite",
+                               "ToolSearch",    "WebFetch",
+                               "WebSearch",     "Write"};
 
 // The real CLI offers these only to who asks for them by name.
 constexpr std::array by_name_only{"Glob", "Grep"};
 
-constexpr std::array switches{"-p", "--print", "--verbose", "--strict-mcp-config",
-                              "--continue", "--fork-session", "--include-hook-events"};
-constexpr std::array with_value{"--output-format", "--settings", "--fallback-model", "--max-turns",
-                                "--append-system-prompt", "--system-prompt", "--add-dir",
-                                "--allowedTools", "--allowed-tools"};
+constexpr std::array switches{"-p",
+                              "--print",
+                              "--verbose",
+                              "--strict-mcp-config",
+                              "--continue",
+                              "--fork-session",
+                              "--include-hook-events"};
+constexpr std::array with_value{
+  "--output-format", "--settings", "--fallback-model", "--max-turns",    "--append-system-prompt",
+  "--system-prompt", "--add-dir",  "--allowedTools",   "--allowed-tools"};
 
 bool contains(std::span<const char* const> set, std::string_view name) {
   return std::any_of(set.begin(), set.end(), [&](const char* s) { return name == s; });

@@ -13,12 +13,12 @@ namespace tidemark {
 struct demo_arguments {
   bool version = false;
   bool help = false;
-  bool stream_input = false;          ///< `--input-format stream-json`
+  bool stream_input = false; ///< `--input-format stream-json`
   bool partial_messages = false;
   bool replay_user_messages = false;
-  bool asks_on_stdio = false;         ///< `--permission-prompt-tool stdio`
+  bool asks_on_stdio = false; ///< `--permission-prompt-tool stdio`
   bool skip_permissions = false;
-  bool project_settings = true;       ///< false if `--setting-sources` leaves out `project`
+  bool project_settings = true; ///< false if `--setting-sources` leaves out `project`
   std::string permission_mode = "default";
   std::string model = "demo-model-1";
   std::string resume;
@@ -26,7 +26,7 @@ struct demo_arguments {
   std::vector<std::string> mcp_config;
   std::optional<std::vector<std::string>> tools;
   std::vector<std::string> disallowed;
-  std::string prompt;                 ///< positional; for one-shot use
+  std::string prompt; ///< positional; for one-shot use
 };
 
 /// Errors: `invalid_argument` in the words of the real CLI for an unknown option or a missing value.

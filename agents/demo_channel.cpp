@@ -43,7 +43,9 @@ void demo_output::write(std::string_view bytes) {
 }
 
 demo_input::demo_input(demo_output& out, request_handler on_request)
-    : out_(out), on_request_(std::move(on_request)), wake_(::eventfd(0, EFD_CLOEXEC)) {}
+  : out_(out),
+    on_request_(std::move(on_request)),
+    wake_(::eventfd(0, EFD_CLOEXEC)) {}
 
 void demo_input::start() {
   std::thread([this] { read_all(); }).detach();
@@ -142,9 +144,8 @@ bool demo_input::pause(std::chrono::milliseconds limit) {
 
 std::optional<json> demo_input::await_answer(const std::string& request_id) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return answers_.contains(request_id) || interrupted_ || (ended_ && !deaf_);
-  });
+  changed_.wait(
+    lock, [&] { return answers_.contains(request_id) || interrupted_ || (ended_ && !deaf_); });
   const auto found = answers_.find(request_id);
   if (found == answers_.end()) {
     return std::nullopt;

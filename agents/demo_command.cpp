@@ -17,7 +17,7 @@ namespace tidemark {
 namespace {
 
 struct plumbing {
-  int out = -1;             // becomes stdout and stderr; -1: inherited
+  int out = -1; // becomes stdout and stderr; -1: inherited
   bool own_session = true;
 };
 
@@ -99,8 +99,7 @@ demo_command_result run_demo_command(const std::string& command, int interrupt_d
     ::kill(-child, SIGKILL);
   }
   int raw = 0;
-  while (::waitpid(child, &raw, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(child, &raw, 0) < 0 && errno == EINTR) {}
   done.status = status_of(raw);
   if (done.output.ends_with('\n')) {
     done.output.pop_back();

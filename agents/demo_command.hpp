@@ -7,8 +7,8 @@ namespace tidemark {
 
 /// What a shell command did.
 struct demo_command_result {
-  std::string output;        ///< stdout and stderr as they came, without the last line feed
-  int status = 0;            ///< exit code; 128 + n if it died by signal n
+  std::string output; ///< stdout and stderr as they came, without the last line feed
+  int status = 0;     ///< exit code; 128 + n if it died by signal n
   bool interrupted = false;
 };
 

@@ -31,8 +31,11 @@ json control_answer(json response) {
 
 demo_protocol::demo_protocol(std::string session_name, std::string model_name,
                              std::vector<std::string> tool_names, std::string cwd, id_source new_id)
-    : model_(std::move(model_name)), session_(std::move(session_name)), tools_(std::move(tool_names)),
-      cwd_(std::move(cwd)), new_id_(std::move(new_id)) {}
+  : model_(std::move(model_name)),
+    session_(std::move(session_name)),
+    tools_(std::move(tool_names)),
+    cwd_(std::move(cwd)),
+    new_id_(std::move(new_id)) {}
 
 void demo_protocol::set_permission_mode(std::string mode) {
   const std::lock_guard lock(mutex_);
@@ -66,9 +69,14 @@ std::string demo_protocol::stream_event(json event) const {
 }
 
 json demo_protocol::message(const json& content) const {
-  return json::object({{"id", message_id_}, {"type", "message"}, {"role", "assistant"},
-                       {"model", model()}, {"content", content}, {"stop_reason", nullptr},
-                       {"stop_sequence", nullptr}, {"usage", usage(1)}});
+  return json::object({{"id", message_id_},
+                       {"type", "message"},
+                       {"role", "assistant"},
+                       {"model", model()},
+                       {"content", content},
+                       {"stop_reason", nullptr},
+                       {"stop_sequence", nullptr},
+                       {"usage", usage(1)}});
 }
 
 void demo_protocol::begin_turn() {
@@ -77,13 +85,22 @@ void demo_protocol::begin_turn() {
 }
 
 std::string demo_protocol::init() const {
-  return line(json::object(
-    {{"type", "system"}, {"subtype", "init"}, {"cwd", cwd_}, {"tools", tools_},
-     {"mcp_servers", mcp_servers_}, {"model", model()}, {"permissionMode", permission_mode()},
-     {"slash_commands", json::array({"clear", "compact"})}, {"apiKeySource", "none"},
-     {"claude_code_version", demo_version}, {"output_style", "default"},
-     {"agents", json::array({"general-purpose"})}, {"skills", json::array()},
-     {"plugins", json::array()}, {"capabilities", json::array()}, {"fast_mode_state", "off"}}));
+  return line(json::object({{"type", "system"},
+                            {"subtype", "init"},
+                            {"cwd", cwd_},
+                            {"tools", tools_},
+                            {"mcp_servers", mcp_servers_},
+                            {"model", model()},
+                            {"permissionMode", permission_mode()},
+                            {"slash_commands", json::array({"clear", "compact"})},
+                            {"apiKeySource", "none"},
+                            {"claude_code_version", demo_version},
+                            {"output_style", "default"},
+                            {"agents", json::array({"general-purpose"})},
+                            {"skills", json::array()},
+                            {"plugins", json::array()},
+                            {"capabilities", json::array()},
+                            {"fast_mode_state", "off"}}));
 }
 
 std::string demo_protocol::status(const json& state) const {
@@ -95,16 +112,21 @@ std::string demo_protocol::status(const json& state) const {
 }
 
 std::string demo_protocol::api_retry(int attempt, double delay_ms) const {
-  return line(json::object({{"type", "system"}, {"subtype", "api_retry"}, {"attempt", attempt},
-                            {"max_retries", 10}, {"retry_delay_ms", delay_ms},
-                            {"error_status", 529}, {"error", "overloaded"}}));
+  return line(json::object({{"type", "system"},
+                            {"subtype", "api_retry"},
+                            {"attempt", attempt},
+                            {"max_retries", 10},
+                            {"retry_delay_ms", delay_ms},
+                            {"error_status", 529},
+                            {"error", "overloaded"}}));
 }
 
 std::string demo_protocol::rate_limit(std::string_view state) const {
-  return line(json::object(
-    {{"type", "rate_limit_event"},
-     {"rate_limit_info", json::object({{"status", state}, {"resetsAt", 1900000000},
-                                       {"rateLimitType", "five_hour"}, {"utilization", 1.0}})}}));
+  return line(json::object({{"type", "rate_limit_event"},
+                            {"rate_limit_info", json::object({{"status", state},
+                                                              {"resetsAt", 1900000000},
+                                                              {"rateLimitType", "five_hour"},
+                                                              {"utilization", 1.0}})}}));
 }
 
 std::string demo_protocol::task(std::string_view subtype, const std::string& id,
@@ -117,8 +139,8 @@ std::string demo_protocol::task(std::string_view subtype, const std::string& id,
 }
 
 std::string demo_protocol::background_tasks(const json& tasks) const {
-  return line(json::object(
-    {{"type", "system"}, {"subtype", "background_tasks_changed"}, {"tasks", tasks}}));
+  return line(
+    json::object({{"type", "system"}, {"subtype", "background_tasks_changed"}, {"tasks", tasks}}));
 }
 
 std::string demo_protocol::message_start() {
@@ -137,8 +159,8 @@ std::string demo_protocol::block_start(const json& block) {
 }
 
 std::string demo_protocol::delta(const json& change) const {
-  return stream_event(json::object(
-    {{"type", "content_block_delta"}, {"index", block_index_}, {"delta", change}}));
+  return stream_event(
+    json::object({{"type", "content_block_delta"}, {"index", block_index_}, {"delta", change}}));
 }
 
 std::string demo_protocol::block_stop() {
@@ -149,12 +171,13 @@ std::string demo_protocol::message_end(std::string_view stop_reason) {
   return stream_event(json::object(
            {{"type", "message_delta"},
             {"delta", json::object({{"stop_reason", stop_reason}, {"stop_sequence", nullptr}})},
-            {"usage", json::object({{"output_tokens", output_tokens}})}})) +
-         stream_event(json::object({{"type", "message_stop"}}));
+            {"usage", json::object({{"output_tokens", output_tokens}})}}))
+         + stream_event(json::object({{"type", "message_stop"}}));
 }
 
 std::string demo_protocol::assistant(const json& block) const {
-  return line(json::object({{"type", "assistant"}, {"message", message(json::array({block}))},
+  return line(json::object({{"type", "assistant"},
+                            {"message", message(json::array({block}))},
                             {"parent_tool_use_id", nullptr}}));
 }
 
@@ -164,18 +187,21 @@ std::string demo_protocol::synthetic(const std::string& text, const std::string&
   made_up["model"] = "<synthetic>";
   made_up["stop_reason"] = "stop_sequence";
   made_up["usage"] = usage(0);
-  return line(json::object({{"type", "assistant"}, {"message", std::move(made_up)},
-                            {"parent_tool_use_id", nullptr}, {"error", error}}));
+  return line(json::object({{"type", "assistant"},
+                            {"message", std::move(made_up)},
+                            {"parent_tool_use_id", nullptr},
+                            {"error", error}}));
 }
 
 std::string demo_protocol::tool_result(const std::string& id, const std::string& content,
                                        bool is_error) const {
-  json block = json::object({{"type", "tool_result"}, {"tool_use_id", id},
-                             {"content", content}, {"is_error", is_error}});
+  json block = json::object(
+    {{"type", "tool_result"}, {"tool_use_id", id}, {"content", content}, {"is_error", is_error}});
   return line(json::object(
     {{"type", "user"},
      {"message", json::object({{"role", "user"}, {"content", json::array({std::move(block)})}})},
-     {"parent_tool_use_id", nullptr}, {"timestamp", iso8601(now_utc())}}));
+     {"parent_tool_use_id", nullptr},
+     {"timestamp", iso8601(now_utc())}}));
 }
 
 std::string demo_protocol::user_text(const std::string& text) const {
@@ -183,13 +209,15 @@ std::string demo_protocol::user_text(const std::string& text) const {
   return line(json::object(
     {{"type", "user"},
      {"message", json::object({{"role", "user"}, {"content", json::array({std::move(block)})}})},
-     {"parent_tool_use_id", nullptr}, {"timestamp", iso8601(now_utc())}}));
+     {"parent_tool_use_id", nullptr},
+     {"timestamp", iso8601(now_utc())}}));
 }
 
 std::string demo_protocol::replayed_prompt(const std::string& prompt) const {
-  return line(json::object(
-    {{"type", "user"}, {"message", json::object({{"role", "user"}, {"content", prompt}})},
-     {"parent_tool_use_id", nullptr}, {"isReplay", true}}));
+  return line(json::object({{"type", "user"},
+                            {"message", json::object({{"role", "user"}, {"content", prompt}})},
+                            {"parent_tool_use_id", nullptr},
+                            {"isReplay", true}}));
 }
 
 void demo_protocol::denied(const std::string& tool, const std::string& id, const json& input) {
@@ -198,13 +226,20 @@ void demo_protocol::denied(const std::string& tool, const std::string& id, const
 }
 
 std::string demo_protocol::result(const demo_ending& how) const {
-  json fields = json::object(
-    {{"type", "result"}, {"subtype", how.subtype}, {"is_error", how.is_error},
-     {"api_error_status", how.api_error_status}, {"duration_ms", 12}, {"duration_api_ms", 10},
-     {"num_turns", turn_messages_}, {"stop_reason", how.stop_reason},
-     {"total_cost_usd", static_cast<double>(total_messages_) * cost_of_message},
-     {"usage", usage(turn_messages_)}, {"modelUsage", json::object()},
-     {"permission_denials", denials_}, {"terminal_reason", how.terminal_reason}});
+  json fields =
+    json::object({{"type", "result"},
+                  {"subtype", how.subtype},
+                  {"is_error", how.is_error},
+                  {"api_error_status", how.api_error_status},
+                  {"duration_ms", 12},
+                  {"duration_api_ms", 10},
+                  {"num_turns", turn_messages_},
+                  {"stop_reason", how.stop_reason},
+                  {"total_cost_usd", static_cast<double>(total_messages_) * cost_of_message},
+                  {"usage", usage(turn_messages_)},
+                  {"modelUsage", json::object()},
+                  {"permission_denials", denials_},
+                  {"terminal_reason", how.terminal_reason}});
   if (how.subtype == "success") {
     fields["result"] = how.text;
   }
@@ -217,7 +252,9 @@ std::string demo_protocol::result(const demo_ending& how) const {
   return line(std::move(fields));
 }
 
-std::string demo_protocol::tool_use_id() { return "toolu_demo_" + std::to_string(++tool_serial_); }
+std::string demo_protocol::tool_use_id() {
+  return "toolu_demo_" + std::to_string(++tool_serial_);
+}
 
 std::string control_success(const std::string& request_id, const json& response) {
   json answer = json::object({{"subtype", "success"}, {"request_id", request_id}});
@@ -233,8 +270,8 @@ std::string control_error(const std::string& request_id, const std::string& why)
 }
 
 std::string control_request(const std::string& request_id, const json& request) {
-  return as_line(json::object(
-    {{"type", "control_request"}, {"request_id", request_id}, {"request", request}}));
+  return as_line(
+    json::object({{"type", "control_request"}, {"request_id", request_id}, {"request", request}}));
 }
 
 std::string control_cancel(const std::string& request_id) {
@@ -243,12 +280,18 @@ std::string control_cancel(const std::string& request_id) {
 
 json can_use_tool(const std::string& tool, const std::string& tool_use_id, const json& input) {
   json rule = json::object({{"toolName", tool}, {"ruleContent", string_or(input, "command")}});
-  json suggestion = json::object({{"type", "addRules"}, {"rules", json::array({std::move(rule)})},
-                                  {"behavior", "allow"}, {"destination", "localSettings"}});
-  return json::object({{"subtype", "can_use_tool"}, {"tool_name", tool}, {"display_name", tool},
-                       {"input", input}, {"description", string_or(input, "description")},
+  json suggestion = json::object({{"type", "addRules"},
+                                  {"rules", json::array({std::move(rule)})},
+                                  {"behavior", "allow"},
+                                  {"destination", "localSettings"}});
+  return json::object({{"subtype", "can_use_tool"},
+                       {"tool_name", tool},
+                       {"display_name", tool},
+                       {"input", input},
+                       {"description", string_or(input, "description")},
                        {"permission_suggestions", json::array({std::move(suggestion)})},
-                       {"blocked_path", nullptr}, {"tool_use_id", tool_use_id}});
+                       {"blocked_path", nullptr},
+                       {"tool_use_id", tool_use_id}});
 }
 
 } // namespace tidemark

@@ -16,12 +16,12 @@ namespace tidemark {
 struct demo_ending {
   std::string subtype = "success";
   bool is_error = false;
-  std::string text = {};            ///< `result`; left out unless subtype is `success`
-  json errors = nullptr;            ///< array, for the error subtypes
+  std::string text = {}; ///< `result`; left out unless subtype is `success`
+  json errors = nullptr; ///< array, for the error subtypes
   json api_error_status = nullptr;
   json stop_reason = "end_turn";
   std::string terminal_reason = "completed";
-  bool from_background = false;     ///< the answer to a finished task, not to a prompt
+  bool from_background = false; ///< the answer to a finished task, not to a prompt
 };
 
 /// Makes the lines of Claude Code's stream-json protocol, each with its line feed. Holds what goes
@@ -47,7 +47,8 @@ public:
   [[nodiscard]] std::string status(const json& state) const;
   [[nodiscard]] std::string api_retry(int attempt, double delay_ms) const;
   [[nodiscard]] std::string rate_limit(std::string_view state) const;
-  [[nodiscard]] std::string task(std::string_view subtype, const std::string& id, const json& fields) const;
+  [[nodiscard]] std::string task(std::string_view subtype, const std::string& id,
+                                 const json& fields) const;
   [[nodiscard]] std::string background_tasks(const json& tasks) const;
 
   /// A message by partial lines: start, per block start / deltas / stop, end.
@@ -61,7 +62,8 @@ public:
   /// A message made up by the CLI itself: API errors and the like.
   [[nodiscard]] std::string synthetic(const std::string& text, const std::string& error) const;
 
-  [[nodiscard]] std::string tool_result(const std::string& id, const std::string& content, bool is_error) const;
+  [[nodiscard]] std::string tool_result(const std::string& id, const std::string& content,
+                                        bool is_error) const;
   [[nodiscard]] std::string user_text(const std::string& text) const;
   [[nodiscard]] std::string replayed_prompt(const std::string& prompt) const;
   void denied(const std::string& tool, const std::string& id, const json& input);
@@ -75,7 +77,7 @@ private:
   [[nodiscard]] std::string stream_event(json event) const;
   [[nodiscard]] json message(const json& content) const;
 
-  mutable std::mutex mutex_;  // of the two that follow
+  mutable std::mutex mutex_; // of the two that follow
   std::string model_;
   std::string permission_mode_ = "default";
   std::string session_;

@@ -55,7 +55,8 @@ private:
                  const std::function<tool_answer()>& run, const std::string& preamble = {});
   tool_answer answer_call(const std::string& name, const std::string& id, const json& input,
                           bool always_ask, const std::function<tool_answer()>& run);
-  consent ask(const std::string& name, const std::string& id, const json& input, tool_answer& refusal);
+  consent ask(const std::string& name, const std::string& id, const json& input,
+              tool_answer& refusal);
   [[nodiscard]] bool needs_consent(const std::string& tool) const;
   void settle(demo_ending how);
   void settle_error_text(const std::string& text, const std::string& kind, const json& status);
@@ -77,7 +78,7 @@ private:
   demo_input& input_;
   demo_output& output_;
   std::string config_directory_;
-  std::set<std::string> allowed_;     ///< tools that a person has allowed for the conversation
+  std::set<std::string> allowed_; ///< tools that a person has allowed for the conversation
   std::vector<open_task> tasks_;
   std::string prompt_;
   std::string last_text_;

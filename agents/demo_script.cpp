@@ -11,16 +11,18 @@ namespace {
 struct word_entry {
   std::string_view name;
   demo_word word;
-  std::int64_t number;        // default of the first number
+  std::int64_t number; // default of the first number
   std::string_view usage;
   std::string_view what;
 };
 
 constexpr std::array vocabulary{
-  word_entry{"TOOL", demo_word::tool, 0, "<shell command>", "runs the command in the working directory"},
+  word_entry{"TOOL", demo_word::tool, 0, "<shell command>",
+             "runs the command in the working directory"},
   word_entry{"SLOW", demo_word::slow, 1000, "<ms>", "starts to answer, then pauses"},
   word_entry{"PAUSE", demo_word::pause, 1000, "<ms>", "waits and prints nothing"},
-  word_entry{"WORDS", demo_word::words, 10, "<n> [<ms>]", "n words, one delta each, ms between them"},
+  word_entry{"WORDS", demo_word::words, 10, "<n> [<ms>]",
+             "n words, one delta each, ms between them"},
   word_entry{"ECHO", demo_word::echo, 0, "<text>", "answers with the text"},
   word_entry{"SHA", demo_word::sha, 0, "", "answers with size and SHA-256 of the whole prompt"},
   word_entry{"ENV", demo_word::env, 0, "", "answers with argv, environment, cwd and pids as JSON"},
@@ -28,29 +30,41 @@ constexpr std::array vocabulary{
   word_entry{"SPLIT", demo_word::split, 7, "<n>", "from here on writes in pieces of n bytes"},
   word_entry{"HUGE", demo_word::huge, 1 << 20, "<bytes>", "a tool result of that size"},
   word_entry{"NOISE", demo_word::noise, 0, "", "lines on stdout that are not the protocol"},
-  word_entry{"REPLAY", demo_word::replay, 0, "<file> [<ms>]", "prints a file's lines instead of an answer"},
+  word_entry{"REPLAY", demo_word::replay, 0, "<file> [<ms>]",
+             "prints a file's lines instead of an answer"},
   word_entry{"ASK", demo_word::ask, 0, "<tool>", "asks for permission to use the tool"},
-  word_entry{"DIALOG", demo_word::dialog, 0, "[<subtype>]", "a control request nobody knows; waits for any answer"},
-  word_entry{"BACKGROUND", demo_word::background, 300, "<ms>", "a task that ends that long after the result"},
-  word_entry{"RETRY", demo_word::retry, 1000, "<ms>", "announces an API retry, is silent that long, goes on"},
-  word_entry{"OVERLOAD", demo_word::overload, 100, "[<ms>]", "API retries, then the overload error"},
+  word_entry{"DIALOG", demo_word::dialog, 0, "[<subtype>]",
+             "a control request nobody knows; waits for any answer"},
+  word_entry{"BACKGROUND", demo_word::background, 300, "<ms>",
+             "a task that ends that long after the result"},
+  word_entry{"RETRY", demo_word::retry, 1000, "<ms>",
+             "announces an API retry, is silent that long, goes on"},
+  word_entry{"OVERLOAD", demo_word::overload, 100, "[<ms>]",
+             "API retries, then the overload error"},
   word_entry{"ERROR", demo_word::error, 0, "<text>", "ends as error_during_execution"},
   word_entry{"MAXTURNS", demo_word::max_turns, 0, "", "ends as error_max_turns with no message"},
   word_entry{"LIMIT", demo_word::limit, 0, "", "ends with the usage limit"},
   word_entry{"LOGIN", demo_word::login, 0, "", "says that it is not logged in"},
-  word_entry{"AUTHFAIL", demo_word::auth_fail, 0, "", "one line on stderr, exit 1, nothing on stdout"},
-  word_entry{"RESULT", demo_word::result, 0, "", "ends the turn here; later steps run after the result"},
-  word_entry{"NORESULT", demo_word::no_result, 0, "", "a whole answer, then silence without a result"},
+  word_entry{"AUTHFAIL", demo_word::auth_fail, 0, "",
+             "one line on stderr, exit 1, nothing on stdout"},
+  word_entry{"RESULT", demo_word::result, 0, "",
+             "ends the turn here; later steps run after the result"},
+  word_entry{"NORESULT", demo_word::no_result, 0, "",
+             "a whole answer, then silence without a result"},
   word_entry{"SILENT", demo_word::silent, 0, "", "silence for ever"},
   word_entry{"EXIT", demo_word::exit, 0, "<code>", "exits"},
   word_entry{"SIGNAL", demo_word::signal, 9, "<n>", "dies by the signal"},
   word_entry{"HALF", demo_word::half, 9, "[<n>]", "half of a result line, then dies by the signal"},
   word_entry{"STDERR", demo_word::stderr_bytes, 65537, "<bytes>", "writes that much to stderr"},
-  word_entry{"IGNORETERM", demo_word::ignore_term, 0, "", "ignores TERM, INT, interrupts and end of input"},
+  word_entry{"IGNORETERM", demo_word::ignore_term, 0, "",
+             "ignores TERM, INT, interrupts and end of input"},
   word_entry{"DEAF", demo_word::deaf, 0, "", "does not answer interrupts"},
-  word_entry{"LATEINIT", demo_word::late_init, 200, "<ms>", "loses interrupts until it has started, that late"},
-  word_entry{"ORPHAN", demo_word::orphan, 300, "<seconds>", "leaves helpers behind; answers with their pids"},
-  word_entry{"CONFIG", demo_word::config, 20, "[<ms>]", "rewrites its configuration without care; exit 3 if broken"},
+  word_entry{"LATEINIT", demo_word::late_init, 200, "<ms>",
+             "loses interrupts until it has started, that late"},
+  word_entry{"ORPHAN", demo_word::orphan, 300, "<seconds>",
+             "leaves helpers behind; answers with their pids"},
+  word_entry{"CONFIG", demo_word::config, 20, "[<ms>]",
+             "rewrites its configuration without care; exit 3 if broken"},
 };
 
 std::string_view trimmed(std::string_view text) {

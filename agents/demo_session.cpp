@@ -46,7 +46,8 @@ std::string demo_project_slug(std::string_view cwd) {
 }
 
 demo_session::demo_session(std::string id, std::string path)
-    : id_(std::move(id)), path_(std::move(path)) {}
+  : id_(std::move(id)),
+    path_(std::move(path)) {}
 
 // The lock lives as long as the process and dies with it, however it dies; a marker file would
 // outlive a SIGKILL.
@@ -93,12 +94,16 @@ void demo_session::add_prompt(std::string_view prompt) {
   append("user", prompt);
 }
 
-void demo_session::add_answer(std::string_view text) { append("assistant", text); }
+void demo_session::add_answer(std::string_view text) {
+  append("assistant", text);
+}
 
 void demo_session::append(std::string_view role, std::string_view text) const {
-  const json entry = json::object(
-    {{"type", role}, {"sessionId", id_}, {"timestamp", iso8601(now_utc())},
-     {"message", json::object({{"role", role}, {"content", repair_utf8(text)}})}});
+  const json entry =
+    json::object({{"type", role},
+                  {"sessionId", id_},
+                  {"timestamp", iso8601(now_utc())},
+                  {"message", json::object({{"role", role}, {"content", repair_utf8(text)}})}});
   std::ofstream(path_, std::ios::app) << entry.dump() << '\n';
 }
 

@@ -37,7 +37,9 @@ bool only_reads(const std::string& tool) {
   return tool == "Read" || tool == "Glob" || tool == "Grep";
 }
 
-bool edits(const std::string& tool) { return tool == "Edit" || tool == "Write"; }
+bool edits(const std::string& tool) {
+  return tool == "Edit" || tool == "Write";
+}
 
 } // namespace
 
@@ -62,8 +64,8 @@ bool demo_runner::call_tool(const std::string& name, const json& input, bool alw
     return false;
   }
   print_partial(lines_.block_start(opening));
-  print_partial(lines_.delta(
-    json::object({{"type", "input_json_delta"}, {"partial_json", input.dump()}})));
+  print_partial(
+    lines_.delta(json::object({{"type", "input_json_delta"}, {"partial_json", input.dump()}})));
   print(lines_.assistant(block));
   print_partial(lines_.block_stop());
   print_partial(lines_.message_end("tool_use"));
@@ -103,7 +105,8 @@ demo_runner::tool_answer demo_runner::answer_call(const std::string& name, const
 demo_runner::consent demo_runner::ask(const std::string& name, const std::string& id,
                                       const json& input, tool_answer& refusal) {
   if (!given_.asks_on_stdio) {
-    refusal = {"Claude requested permissions to use " + name + ", but you haven't granted it yet.", true};
+    refusal = {"Claude requested permissions to use " + name + ", but you haven't granted it yet.",
+               true};
     return consent::refused;
   }
   const std::string request = "req_demo_" + std::to_string(++request_serial_);
@@ -130,8 +133,7 @@ demo_runner::consent demo_runner::ask(const std::string& name, const std::string
 }
 
 bool demo_runner::run_command(const demo_step& step) {
-  const json input =
-    json::object({{"command", step.text}, {"description", "requested command"}});
+  const json input = json::object({{"command", step.text}, {"description", "requested command"}});
   const auto run = [&] {
     demo_command_result done = run_demo_command(step.text, input_.interrupt_descriptor());
     std::string content = std::move(done.output);
@@ -152,17 +154,18 @@ bool demo_runner::ask_permission(const demo_step& step) {
   };
   const bool must_ask = lines_.permission_mode() != "bypassPermissions" && !allowed_.contains(tool);
   const json input = json::object({{"file_path", "asked.txt"}, {"content", "1"}});
-  return call_tool(tool, input, must_ask, run) &&
-         say({allowed ? "Allowed " : "Refused ", tool, "."});
+  return call_tool(tool, input, must_ask, run)
+         && say({allowed ? "Allowed " : "Refused ", tool, "."});
 }
 
 bool demo_runner::show_dialog(const demo_step& step) {
   begin();
   const std::string request = "req_demo_" + std::to_string(++request_serial_);
   const std::string subtype = step.text.empty() ? "request_user_dialog" : step.text;
-  print(control_request(
-    request, json::object({{"subtype", subtype}, {"dialog_kind", "confirm"},
-                           {"payload", json::object({{"text", "Proceed?"}})}})));
+  print(
+    control_request(request, json::object({{"subtype", subtype},
+                                           {"dialog_kind", "confirm"},
+                                           {"payload", json::object({{"text", "Proceed?"}})}})));
   const auto answer = input_.await_answer(request);
   if (input_.interrupted()) {
     return false;
@@ -186,8 +189,8 @@ bool demo_runner::replay(const demo_step& step) {
     }
     const auto parsed = parse_json(line);
     const std::string next = bytes.substr(at, bytes.find('\n', at) - at);
-    if (parsed && string_or(*parsed, "type") == "control_request" &&
-        next.find("control_cancel_request") == std::string::npos) {
+    if (parsed && string_or(*parsed, "type") == "control_request"
+        && next.find("control_cancel_request") == std::string::npos) {
       input_.await_answer(string_or(*parsed, "request_id"));
     }
   }
@@ -198,8 +201,8 @@ bool demo_runner::start_background(const demo_step& step) {
   const std::string id = "b" + std::to_string(++task_serial_);
   const json input = json::object({{"command", "sleep"}, {"run_in_background", true}});
   const auto run = [&] {
-    const json listed = json::object(
-      {{"task_id", id}, {"task_type", "local_bash"}, {"description", "sleep"}});
+    const json listed =
+      json::object({{"task_id", id}, {"task_type", "local_bash"}, {"description", "sleep"}});
     print(lines_.task("task_started", id,
                       json::object({{"description", "sleep"}, {"task_type", "local_bash"}})));
     print(lines_.background_tasks(json::array({listed})));
@@ -232,7 +235,8 @@ bool demo_runner::overload(const demo_step& step) {
     }
   }
   constexpr int overloaded = 529;
-  settle_error_text("API Error: 529 Overloaded. Try again in a moment.", "server_error", overloaded);
+  settle_error_text("API Error: 529 Overloaded. Try again in a moment.", "server_error",
+                    overloaded);
   return true;
 }
 
@@ -278,7 +282,8 @@ json describe_own_process() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = repair_utf8(*entry);
     const auto equals = text.find('=');
-    environment[text.substr(0, equals)] = equals == std::string::npos ? "" : text.substr(equals + 1);
+    environment[text.substr(0, equals)] =
+      equals == std::string::npos ? "" : text.substr(equals + 1);
   }
   const std::string parent = "/proc/" + std::to_string(::getppid()) + "/environ";
   return json::object({{"argv", split_at_nul(read_file("/proc/self/cmdline"))},

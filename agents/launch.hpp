@@ -14,21 +14,21 @@ namespace tidemark {
 /// Everything that decides how an agent process is started. Files come as their contents, so that
 /// this stays pure; empty optional means "no such file".
 struct launch_inputs {
-  std::string binary;                          ///< path of the agent's executable
-  std::string workspace_directory;             ///< cwd of the agent, canonical
-  std::string config_directory;                ///< CLAUDE_CONFIG_DIR of this workspace
-  std::string home_directory;                  ///< HOME of this workspace's agent
+  std::string binary;              ///< path of the agent's executable
+  std::string workspace_directory; ///< cwd of the agent, canonical
+  std::string config_directory;    ///< CLAUDE_CONFIG_DIR of this workspace
+  std::string home_directory;      ///< HOME of this workspace's agent
   policy rights = policy::agent;
   bool skip_permissions = false;
   bool running_as_root = false;
-  std::string model;                           ///< explicit model of the turn or workspace; may be empty
-  std::string resume_session;                  ///< conversation to resume; empty for a fresh one
-  std::optional<std::string> provider_settings; ///< SETTINGS_PATH file
-  std::optional<std::string> project_settings;  ///< WORKSPACE_ROOT/.claude/settings.json
-  std::optional<std::string> mcp_config;        ///< <workspace>/.mcp.json
+  std::string model;          ///< explicit model of the turn or workspace; may be empty
+  std::string resume_session; ///< conversation to resume; empty for a fresh one
+  std::optional<std::string> provider_settings;          ///< SETTINGS_PATH file
+  std::optional<std::string> project_settings;           ///< WORKSPACE_ROOT/.claude/settings.json
+  std::optional<std::string> mcp_config;                 ///< <workspace>/.mcp.json
   std::map<std::string, std::string> server_environment; ///< the server's own, filtered here
-  std::vector<std::string> passed_names;       ///< `agent.env`: names let through beside the allow list
-  std::map<std::string, std::string> turn_environment;   ///< env_vars of this turn; secrets
+  std::vector<std::string> passed_names; ///< `agent.env`: names let through beside the allow list
+  std::map<std::string, std::string> turn_environment; ///< env_vars of this turn; secrets
 };
 
 /// How to start the process.

@@ -13,7 +13,8 @@ class line_framer {
 public:
   /// `line` is valid only during the call. A line over the limit is reported once, at its end, with
   /// its first bytes, `truncated` and its full size; it costs nothing but itself.
-  using line_sink = std::function<void(std::string_view line, bool truncated, std::uint64_t full_size)>;
+  using line_sink =
+    std::function<void(std::string_view line, bool truncated, std::uint64_t full_size)>;
 
   explicit line_framer(std::size_t max_line_bytes) : limit_(max_line_bytes) {}
 
@@ -24,7 +25,8 @@ public:
 private:
   void keep(std::string_view bytes);
   void report_kept(const line_sink& sink);
-  void report(std::string_view line, std::uint64_t size, bool ends_in_cr, const line_sink& sink) const;
+  void report(std::string_view line, std::uint64_t size, bool ends_in_cr,
+              const line_sink& sink) const;
 
   std::size_t limit_;
   std::string partial_;

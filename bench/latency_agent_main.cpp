@@ -31,7 +31,8 @@ void answer(const std::string& prompt) {
     print(fmt::format(R"({{"type":"stream_event","event":{},"session_id":"{}"}})", body, session));
   };
   print(fmt::format(
-    R"({{"type":"system","subtype":"init","session_id":"{}","tools":[],"model":"none"}})", session));
+    R"({{"type":"system","subtype":"init","session_id":"{}","tools":[],"model":"none"}})",
+    session));
   event(R"({"type":"message_start","message":{"id":"m","role":"assistant","model":"none"}})");
   event(R"({"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}})");
   std::string text;
@@ -41,7 +42,8 @@ void answer(const std::string& prompt) {
     const auto stamp = fmt::format("{} ", std::chrono::nanoseconds{now}.count());
     text += stamp;
     event(fmt::format(
-      R"({{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}})", stamp));
+      R"({{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}})",
+      stamp));
   }
   event(R"({"type":"content_block_stop","index":0})");
   event(R"({"type":"message_stop"})");

@@ -68,7 +68,8 @@ latencies measure_floor(int count, int gap_ms, const std::string& directory) {
     char line[line_bytes];
     for (ssize_t n = 0; (n = ::read(pipe_ends[0], line, sizeof line)) > 0;) {
       const auto size = static_cast<std::size_t>(n);
-      if (::write(file, line, size) < 0 || ::fdatasync(file) != 0 || ::write(socket_ends[0], line, size) < 0)
+      if (::write(file, line, size) < 0 || ::fdatasync(file) != 0
+          || ::write(socket_ends[0], line, size) < 0)
         break;
     }
     ::close(socket_ends[0]);
@@ -101,7 +102,8 @@ std::size_t on_bytes(char* bytes, std::size_t size, std::size_t n, void* user) {
       if (at != std::string_view::npos)
         state.seen.add(std::strtoll(frame.data() + at + 8, nullptr, 10));
     }
-    state.finished = state.finished || frame.find("event: turn.completed") != std::string_view::npos;
+    state.finished =
+      state.finished || frame.find("event: turn.completed") != std::string_view::npos;
     state.rest.erase(0, end + 2);
   }
   return state.finished ? 0 : size * n;
@@ -125,8 +127,8 @@ latencies measure_server(int count, int gap_ms) {
 
   reader_state state;
   auto* curl = ::curl_easy_init();
-  const auto url = fmt::format("{}/api/v1/workspaces/bench/events?after={}&turn={}", server.url(), after,
-                               string_or(accepted, "turn"));
+  const auto url = fmt::format("{}/api/v1/workspaces/bench/events?after={}&turn={}", server.url(),
+                               after, string_or(accepted, "turn"));
   auto* headers = ::curl_slist_append(nullptr, "Accept: text/event-stream");
   headers = ::curl_slist_append(headers, ("Authorization: Bearer " + server.token()).c_str());
   ::curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
@@ -143,9 +145,10 @@ latencies measure_server(int count, int gap_ms) {
 }
 
 void report(std::string_view name, latencies& l, double floor_p50) {
-  fmt::print(R"({{"bench":"latency","case":"{}","events":{},"p50_us":{:.0f},"p99_us":{:.0f},"ratio_p50":{:.2f}}})"
-             "\n",
-             name, l.micros.size(), l.at(0.5), l.at(0.99), floor_p50 > 0 ? l.at(0.5) / floor_p50 : 0);
+  fmt::print(
+    R"({{"bench":"latency","case":"{}","events":{},"p50_us":{:.0f},"p99_us":{:.0f},"ratio_p50":{:.2f}}})"
+    "\n",
+    name, l.micros.size(), l.at(0.5), l.at(0.99), floor_p50 > 0 ? l.at(0.5) / floor_p50 : 0);
 }
 
 } // namespace
@@ -161,9 +164,10 @@ int main(int argc, char** argv) {
     report("floor", floor, floor_p50);
     report("tidemark", server, floor_p50);
     fmt::print("\n{:<34}{:>10}{:>10}{:>10}\n", "agent line to reader", "p50 µs", "p99 µs", "ratio");
-    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10}\n", "pipe + fdatasync + socket", floor.at(0.5), floor.at(0.99), 1);
-    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10.2f}\n", "tidemark, SSE over HTTP", server.at(0.5), server.at(0.99),
-               server.at(0.5) / floor_p50);
+    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10}\n", "pipe + fdatasync + socket", floor.at(0.5),
+               floor.at(0.99), 1);
+    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10.2f}\n", "tidemark, SSE over HTTP", server.at(0.5),
+               server.at(0.99), server.at(0.5) / floor_p50);
   } catch (const std::exception& failure) {
     std::cerr << "latency_bench: " << failure.what() << "\n";
     return 1;

@@ -65,8 +65,8 @@ public:
                           std::map<std::string, std::string> headers = {}) = 0;
   virtual task<bool> send_text(int status, std::string content_type, std::string body) = 0;
   /// Starts a streamed answer: headers are flushed at once.
-  virtual task<std::unique_ptr<body_stream>> stream(int status, std::string content_type,
-                                                    std::map<std::string, std::string> headers = {}) = 0;
+  virtual task<std::unique_ptr<body_stream>>
+  stream(int status, std::string content_type, std::map<std::string, std::string> headers = {}) = 0;
 
   /// Runs `work` on the blocking pool and comes back to this thread with its result.
   template <class F>
@@ -87,10 +87,14 @@ template <class F>
 task<std::invoke_result_t<F>> exchange::blocking(F work) {
   using result = std::invoke_result_t<F>;
   using stored = std::conditional_t<std::is_void_v<result>, std::monostate, result>;
-  using timer = boost::asio::basic_waitable_timer<
-    std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, asio_unit::executor>;
+  using timer =
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                      boost::asio::wait_traits<std::chrono::steady_clock>,
+                                      asio_unit::executor>;
   struct pending {
-    explicit pending(asio_unit::executor ex) : back(ex) { back.expires_at(timer::time_point::max()); }
+    explicit pending(asio_unit::executor ex) : back(ex) {
+      back.expires_at(timer::time_point::max());
+    }
     timer back;
     bool returned = false;
     std::optional<stored> value;

@@ -64,7 +64,8 @@ std::string message_reply(const message_feed& feed, const std::string& text) {
   if (const auto& why = feed.failure()) {
     body["message"] = why->message;
     body["success"] = false;
-    body["error"] = to_json(error_info{feed.err_id(), why->code, why->message, why->retryable, why->details});
+    body["error"] =
+      to_json(error_info{feed.err_id(), why->code, why->message, why->retryable, why->details});
   }
   return dump_json(body);
 }

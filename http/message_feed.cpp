@@ -29,7 +29,9 @@ submit_turn submission_of(message_request& request) {
 } // namespace
 
 result_claim::result_claim(directory_actor directory, std::string workspace, std::string turn)
-  : directory_(std::move(directory)), workspace_(std::move(workspace)), turn_(std::move(turn)) {}
+  : directory_(std::move(directory)),
+    workspace_(std::move(workspace)),
+    turn_(std::move(turn)) {}
 
 result_claim::~result_claim() {
   const auto what = received_ ? command{client_received{turn_}} : command{client_left{turn_}};
@@ -47,16 +49,18 @@ message_feed::message_feed(exchange& with, body_stream& out, message_request req
 task<void> message_feed::open() {
   command what = submission_of(request_);
   auto workspace = request_.workspace;
-  const auto reply = co_await exchange_.ask<submit_reply>(std::move(workspace), true, std::move(what));
+  const auto reply =
+    co_await exchange_.ask<submit_reply>(std::move(workspace), true, std::move(what));
   if (!reply) {
     refuse(reply.error());
     co_return;
   }
   auto& services = exchange_.services();
   claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, reply->turn);
-  translation_ = v1_translation{{reply->turn, err_id_, services.options.proof_of_life}, clock::now()};
-  subscription_ =
-    std::make_unique<subscription>(services.log, services.events, reply->stream, reply->at, out_.waker());
+  translation_ =
+    v1_translation{{reply->turn, err_id_, services.options.proof_of_life}, clock::now()};
+  subscription_ = std::make_unique<subscription>(services.log, services.events, reply->stream,
+                                                 reply->at, out_.waker());
   if (reply->place > 0)
     co_await tell_place();
 }
@@ -99,7 +103,8 @@ task<void> message_feed::read_behind() {
 task<void> message_feed::tell_place() {
   command what = get_queue{};
   auto workspace = request_.workspace;
-  const auto queue = co_await exchange_.ask<queue_reply>(std::move(workspace), false, std::move(what));
+  const auto queue =
+    co_await exchange_.ask<queue_reply>(std::move(workspace), false, std::move(what));
   if (queue)
     keep(translation_.on_queue(*queue, now_utc()));
 }
@@ -112,8 +117,8 @@ void message_feed::translate() {
     return;
   turn_ended_ = true;
   if (const auto& why = failure())
-    logging::warning("http", "{}: task failed, workspace {} code {} err_id={}: {}", exchange_.route(),
-                     request_.workspace, why->code, err_id_, why->message);
+    logging::warning("http", "{}: task failed, workspace {} code {} err_id={}: {}",
+                     exchange_.route(), request_.workspace, why->code, err_id_, why->message);
 }
 
 void message_feed::refuse(const error& why) {

@@ -11,21 +11,22 @@ namespace tidemark {
 /// metric carry.
 struct http_options {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7021;             ///< 0: any free port, printed at start
-  std::string token;                     ///< INTERNAL_API_TOKEN; empty: loopback only
-  bool insecure_no_auth = false;         ///< serve other addresses without a token, loudly
+  std::uint16_t port = 7021;     ///< 0: any free port, printed at start
+  std::string token;             ///< INTERNAL_API_TOKEN; empty: loopback only
+  bool insecure_no_auth = false; ///< serve other addresses without a token, loudly
   std::size_t threads = 1;
   std::size_t max_body_bytes = 64 << 20;
   std::size_t max_header_bytes = 32 << 10;
   std::size_t max_connections = 4096;
-  std::size_t max_readers = 2048;        ///< event streams at a time
-  std::chrono::milliseconds request_timeout{30'000};  ///< to send one whole request
-  std::chrono::milliseconds idle_timeout{60'000};     ///< between requests of one connection
-  std::chrono::milliseconds write_timeout{30'000};    ///< a reader that takes no byte for this long is dropped
+  std::size_t max_readers = 2048;                    ///< event streams at a time
+  std::chrono::milliseconds request_timeout{30'000}; ///< to send one whole request
+  std::chrono::milliseconds idle_timeout{60'000};    ///< between requests of one connection
+  std::chrono::milliseconds write_timeout{
+    30'000}; ///< a reader that takes no byte for this long is dropped
   std::chrono::milliseconds heartbeat{15'000};
-  std::chrono::milliseconds proof_of_life{60'000};    ///< empty chunks of the v1 stream
-  std::chrono::milliseconds answer_deadline{10'000};  ///< of one command to a workspace
-  std::chrono::milliseconds max_wait{60'000};         ///< of a long poll
+  std::chrono::milliseconds proof_of_life{60'000};   ///< empty chunks of the v1 stream
+  std::chrono::milliseconds answer_deadline{10'000}; ///< of one command to a workspace
+  std::chrono::milliseconds max_wait{60'000};        ///< of a long poll
 };
 
 } // namespace tidemark

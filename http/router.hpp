@@ -16,10 +16,10 @@ public:
   void add(std::string_view method, std::string_view path_template, route_handler handler);
 
   struct match {
-    const route_handler* handler = nullptr;       ///< null: no route for this path or method
+    const route_handler* handler = nullptr; ///< null: no route for this path or method
     std::string_view path_template = "unmatched";
-    std::map<std::string, std::string, std::less<>> params;  ///< percent-decoded
-    std::vector<std::string> allowed;             ///< methods of the path, if only the method is wrong
+    std::map<std::string, std::string, std::less<>> params; ///< percent-decoded
+    std::vector<std::string> allowed; ///< methods of the path, if only the method is wrong
   };
   [[nodiscard]] match find(std::string_view method, std::string_view path) const;
 
@@ -34,10 +34,12 @@ private:
 };
 
 // Each API family adds its routes; one file a family.
-void add_operations_routes(router& to);   ///< /health, /ready, /metrics           (http/operations_api.cpp)
-void add_turn_routes(router& to);         ///< native: turns                       (http/turns_api.cpp)
-void add_event_routes(router& to);        ///< native: events of one workspace     (http/events_api.cpp)
-void add_message_routes(router& to);      ///< v1: POST /message, /message/stream  (http/message_api.cpp)
-void add_workspace_routes(router& to);    ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
+void add_operations_routes(
+  router& to);                    ///< /health, /ready, /metrics           (http/operations_api.cpp)
+void add_turn_routes(router& to); ///< native: turns                       (http/turns_api.cpp)
+void add_event_routes(router& to);   ///< native: events of one workspace     (http/events_api.cpp)
+void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
+void add_workspace_routes(
+  router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
 
 } // namespace tidemark

@@ -21,11 +21,11 @@ struct http_services {
   instruments& metrics;
   directory_actor directory;
   agent_probe_actor probe;
-  boost::asio::thread_pool& blocking;   ///< for everything that reads the disk
+  boost::asio::thread_pool& blocking; ///< for everything that reads the disk
   std::string workspace_root;
   std::string version;
   policy rights = policy::agent;
-  std::atomic<bool>& stopping;          ///< set when shutdown has begun
+  std::atomic<bool>& stopping; ///< set when shutdown has begun
 };
 
 } // namespace tidemark

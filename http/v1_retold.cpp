@@ -9,7 +9,8 @@ namespace tidemark {
 namespace {
 
 /// Where the turn begins in its stream; nothing if it is not known.
-std::optional<offset> start_of(const event_log& log, const stream_info& stream, const std::string& turn) {
+std::optional<offset> start_of(const event_log& log, const stream_info& stream,
+                               const std::string& turn) {
   const auto stored = log.get(table::turns, record_key::turn(stream.id, turn));
   if (!stored || !*stored)
     return std::nullopt;
@@ -22,7 +23,8 @@ std::optional<offset> start_of(const event_log& log, const stream_info& stream, 
 
 } // namespace
 
-std::optional<std::string> retell(const event_log& log, std::string_view workspace, const std::string& turn) {
+std::optional<std::string> retell(const event_log& log, std::string_view workspace,
+                                  const std::string& turn) {
   const auto stream = log.find(workspace);
   const auto start = stream ? start_of(log, *stream, turn) : std::nullopt;
   if (!start)

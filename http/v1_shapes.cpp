@@ -38,13 +38,14 @@ expected<void> take_environment(const json& object, std::map<std::string, std::s
   if (!value->is_object())
     return fail(errc::invalid_argument, "\"env_vars\" must be an object of strings");
   for (const auto& [name, text] : value->items()) {
-    const auto good_name = !name.empty() && name.find('=') == std::string::npos
-                           && name.find('\0') == std::string::npos;
+    const auto good_name =
+      !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
     if (!good_name)
       return fail(errc::invalid_argument, "\"env_vars\" holds a name that no environment can hold");
     if (!text.is_string() || text.get_ref<const std::string&>().find('\0') != std::string::npos)
-      return fail(errc::invalid_argument,
-                  fmt::format("\"env_vars\": the value of \"{}\" must be a string without U+0000", name));
+      return fail(
+        errc::invalid_argument,
+        fmt::format("\"env_vars\": the value of \"{}\" must be a string without U+0000", name));
     into[name] = text.get<std::string>();
   }
   return {};
@@ -151,7 +152,9 @@ json workspace_object(const workspace_info& info) {
 json workspace_object(const workspace_summary& summary, std::string_view root) {
   workspace_info info;
   info.id = summary.id;
-  info.path = root.empty() ? summary.id : fmt::format("{}{}{}", root, root.ends_with('/') ? "" : "/", summary.id);
+  info.path = root.empty()
+                ? summary.id
+                : fmt::format("{}{}{}", root, root.ends_with('/') ? "" : "/", summary.id);
   info.created = summary.created;
   info.updated = summary.updated;
   info.session = summary.session;

@@ -28,7 +28,8 @@ std::string item_id_of_delta(const json& data) {
 }
 
 bool is_answer_text(const json& item) {
-  return string_or(item, "kind") == "message" && string_or(item, "role", "assistant") == "assistant";
+  return string_or(item, "kind") == "message"
+         && string_or(item, "role", "assistant") == "assistant";
 }
 
 std::string tool_id(const json& item) {
@@ -117,7 +118,9 @@ std::string flatten_content(const json& content) {
 }
 
 v1_translation::v1_translation(settings how, clock::time_point now)
-  : how_(std::move(how)), now_(now), last_sign_(now) {}
+  : how_(std::move(how)),
+    now_(now),
+    last_sign_(now) {}
 
 std::vector<v1_frame> v1_translation::on_event(const event_view& e, clock::time_point now) {
   frames out;
@@ -129,8 +132,8 @@ std::vector<v1_frame> v1_translation::on_event(const event_view& e, clock::time_
   }
   now_ = now;
   event_id_ = fmt::format("{}-{}", e.incarnation.value, e.at.value);
-  const auto is_ours = e.type.starts_with("item.") || e.type.starts_with("turn.")
-                       || e.type == "session.started";
+  const auto is_ours =
+    e.type.starts_with("item.") || e.type.starts_with("turn.") || e.type == "session.started";
   if (!is_ours)
     return out;
   const auto parsed = parse_json(e.data);
@@ -217,7 +220,8 @@ void v1_translation::on_tool_result(const json& item, frames& out) {
   auto body = json::object();
   body["type"] = "tool_result";
   body["tool_use_id"] = id;
-  body["content"] = without_nul(content == item.end() ? string_or(item, "text") : flatten_content(*content));
+  body["content"] =
+    without_nul(content == item.end() ? string_or(item, "text") : flatten_content(*content));
   body["is_error"] = bool_or(item, "is_error", false);
   add(std::move(body), out);
   last_sign_ = now_;
@@ -287,7 +291,8 @@ void v1_translation::add_error(v1_failure why, frames& out) {
   auto body = json::object();
   body["type"] = "error";
   body["message"] = why.message;
-  body["error"] = to_json(error_info{how_.err_id, why.code, why.message, why.retryable, why.details});
+  body["error"] =
+    to_json(error_info{how_.err_id, why.code, why.message, why.retryable, why.details});
   add(std::move(body), out);
   failure_ = std::move(why);
 }

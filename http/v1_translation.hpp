@@ -17,7 +17,8 @@ namespace tidemark {
 
 /// One frame of a v1 stream. `body["type"]` is its kind.
 struct v1_frame {
-  std::string id; ///< `<epoch>-<offset>` of the event it follows from; empty if it follows from none
+  std::string
+    id; ///< `<epoch>-<offset>` of the event it follows from; empty if it follows from none
   json body;
 };
 
@@ -50,8 +51,9 @@ public:
 
   struct settings {
     std::string turn;
-    std::string err_id;                              ///< of the error frame, if there will be one
-    std::chrono::milliseconds proof_of_life{60'000}; ///< between two signs that a waiting task lives
+    std::string err_id; ///< of the error frame, if there will be one
+    std::chrono::milliseconds proof_of_life{
+      60'000}; ///< between two signs that a waiting task lives
   };
 
   v1_translation(settings how, clock::time_point now);
@@ -88,8 +90,8 @@ private:
   /// What is known of an item between its start and its completion.
   struct open_item {
     std::string kind;
-    bool ours = true;      ///< not a subagent's
-    std::string streamed;  ///< text of it that the client has
+    bool ours = true;     ///< not a subagent's
+    std::string streamed; ///< text of it that the client has
   };
   using frames = std::vector<v1_frame>;
 
@@ -106,20 +108,20 @@ private:
   void add(json body, frames& out);
 
   settings how_;
-  std::string event_id_;              ///< of the event in hand
+  std::string event_id_; ///< of the event in hand
   clock::time_point now_;
-  clock::time_point last_sign_;       ///< the client's last `chunk` or `tool_*`
+  clock::time_point last_sign_; ///< the client's last `chunk` or `tool_*`
   bool queued_ = true;
   bool queue_moved_ = false;
   bool over_ = false;
   bool text_sent_ = false;
   bool call_since_text_ = false;
   std::size_t told_position_ = 0;
-  std::string last_block_;            ///< the last text block that is complete
+  std::string last_block_; ///< the last text block that is complete
   std::string session_;
   std::map<std::string, open_item> items_;
-  std::set<std::string> calls_;       ///< tool calls that the client knows
-  std::set<std::string> open_calls_;  ///< those of them that have no result yet
+  std::set<std::string> calls_;      ///< tool calls that the client knows
+  std::set<std::string> open_calls_; ///< those of them that have no result yet
   std::optional<v1_failure> failure_;
 };
 

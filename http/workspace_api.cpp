@@ -23,8 +23,8 @@ task<bool> send_json(exchange& x, json body) {
 
 task<expected<summaries_ptr>> list_workspaces(exchange& x) {
   const auto& services = x.services();
-  co_return co_await x.actors().ask<summaries_ptr>(services.options.answer_deadline, services.directory,
-                                                   list_atom::value);
+  co_return co_await x.actors().ask<summaries_ptr>(services.options.answer_deadline,
+                                                   services.directory, list_atom::value);
 }
 
 void add_workspace_routes(router& to) {

@@ -64,7 +64,9 @@ task<void> one_session(exchange& x) {
     co_return;
   }
   const auto& id = x.param("id");
-  const auto is_it = [&](const workspace_summary& w) { return w.session && (*w.session == id || w.id == id); };
+  const auto is_it = [&](const workspace_summary& w) {
+    return w.session && (*w.session == id || w.id == id);
+  };
   const auto found = std::find_if((*all)->begin(), (*all)->end(), is_it);
   if (found == (*all)->end()) {
     error_info info;

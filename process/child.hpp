@@ -19,16 +19,16 @@ namespace tidemark {
 
 /// What to run. The child sees exactly this environment and no descriptor but 0, 1 and 2.
 struct child_options {
-  std::vector<std::string> argv;                   ///< argv[0] is looked up in the environment's PATH
+  std::vector<std::string> argv; ///< argv[0] is looked up in the environment's PATH
   std::map<std::string, std::string> environment;
   std::string cwd;
-  std::string guard;                               ///< path of the `tidemark-guard` executable
+  std::string guard; ///< path of the `tidemark-guard` executable
 };
 
 /// How a child ended.
 struct child_exit {
-  int code = -1;   ///< exit code; -1 if it died by a signal
-  int signal = 0;  ///< signal number; 0 if it exited
+  int code = -1;  ///< exit code; -1 if it died by a signal
+  int signal = 0; ///< signal number; 0 if it exited
 };
 
 /// A child process under a guard (process/guard_main.cpp): when the main process ends, when it is

@@ -59,8 +59,11 @@ struct event_view {
   const digest* hash = nullptr;
 
   static event_view of(const event& e) {
-    return {e.workspace, e.stream, e.incarnation, e.at,   e.global,
-            e.time,      e.type,   e.turn,        e.data, e.raw ? std::string_view{*e.raw} : std::string_view{},
+    return {e.workspace,   e.stream,
+            e.incarnation, e.at,
+            e.global,      e.time,
+            e.type,        e.turn,
+            e.data,        e.raw ? std::string_view{*e.raw} : std::string_view{},
             &e.hash};
   }
 };

@@ -16,13 +16,13 @@ namespace tidemark {
 
 /// What the log knows about one incarnation of a workspace's stream.
 struct stream_info {
-  std::string name;     ///< the workspace id
+  std::string name; ///< the workspace id
   stream_id id;
   epoch incarnation;
-  offset head;          ///< last durable event; 0 if there is none yet
-  offset trimmed;       ///< last event removed by retention; 0 if none. The first readable is one more
+  offset head;    ///< last durable event; 0 if there is none yet
+  offset trimmed; ///< last event removed by retention; 0 if none. The first readable is one more
   digest head_hash{};
-  bool ended = false;   ///< its last event was written with `ends_stream`; only reads are possible
+  bool ended = false; ///< its last event was written with `ends_stream`; only reads are possible
 
   [[nodiscard]] offset first() const { return trimmed.next(); }
 };
@@ -44,8 +44,8 @@ struct table_write {
 /// Events for one stream, appended all or none, in order, next to the records derived from them.
 struct append_request {
   stream_id stream;
-  epoch incarnation;   ///< the epoch the writer believes in; another one is refused as `fenced`
-  offset expected;     ///< the head the writer believes in; another one is refused as `wrong_offset`
+  epoch incarnation; ///< the epoch the writer believes in; another one is refused as `fenced`
+  offset expected;   ///< the head the writer believes in; another one is refused as `wrong_offset`
   std::vector<new_event> events;
   std::vector<table_write> derived = {};
   bool ends_stream = false;
@@ -55,8 +55,8 @@ struct append_request {
 struct appended {
   offset first;
   offset last;
-  position first_global;       ///< the events of one request have consecutive positions
-  std::vector<digest> hashes;  ///< one an event
+  position first_global;      ///< the events of one request have consecutive positions
+  std::vector<digest> hashes; ///< one an event
 };
 
 /// The answer to one append. On `wrong_offset` and `fenced` the facts say what the log has.
@@ -152,7 +152,8 @@ public:
                                                      const event_visitor& visit) const = 0;
 
   /// One record, or nothing. Errors: `corrupt`, `io`.
-  [[nodiscard]] virtual expected<std::optional<std::string>> get(table in, std::string_view key) const = 0;
+  [[nodiscard]] virtual expected<std::optional<std::string>> get(table in,
+                                                                 std::string_view key) const = 0;
 
   /// Visits the records whose keys start with `prefix`; `descending` starts at the last one.
   virtual expected<void> scan(table in, std::string_view prefix, bool descending,

@@ -25,7 +25,7 @@ struct commit_figures {
 };
 
 struct rocks_log_options {
-  std::filesystem::path directory;   ///< created if missing, with mode 0700
+  std::filesystem::path directory; ///< created if missing, with mode 0700
   durability when_done = durability::sync;
   /// Appends are refused as `full` while the file system has less than this left.
   std::uint64_t min_free_bytes = 64ULL << 20;

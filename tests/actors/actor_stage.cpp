@@ -34,46 +34,45 @@ session_report_ptr start_of(const std::string& turn) {
   return report;
 }
 
-agent_session_actor::behavior_type fake_session(agent_session_actor::stateful_pointer<fake_state> self,
-                                                const caf::actor_addr& weak_owner,
-                                                const std::shared_ptr<session_log>& log) {
+agent_session_actor::behavior_type
+fake_session(agent_session_actor::stateful_pointer<fake_state> self,
+             const caf::actor_addr& weak_owner, const std::shared_ptr<session_log>& log) {
   const auto tell = [self, weak_owner](session_report_ptr report) {
     if (const auto owner = caf::actor_cast<workspace_actor>(weak_owner))
       self->request(owner, caf::infinite, report_atom::value, std::move(report))
         .then([](bool) {}, [](const caf::error&) {});
   };
-  return {
-    [=](begin_atom, const session_begin_ptr& what) {
-      {
-        const std::lock_guard lock{log->guard};
-        log->begun.push_back(*what);
-      }
-      if (what->prompt == "die") {
-        const std::lock_guard lock{log->guard};
-        --log->live;
-        self->quit();
-        return;
-      }
-      self->state.turn = what->turn;
-      tell(start_of(what->turn));
-      if (what->prompt == "ok")
-        tell(end_of(std::exchange(self->state.turn, {}), outcome::succeeded));
-    },
-    [=](answer_atom, const session_answer_ptr&) {},
-    [=](halt_atom, stop_force how) {
-      {
-        const std::lock_guard lock{log->guard};
-        log->halted.push_back(how);
-      }
-      if (!self->state.turn.empty())
-        tell(end_of(std::exchange(self->state.turn, {}), outcome::interrupted));
-    },
-    [=](stop_atom) {
-      const std::lock_guard lock{log->guard};
-      --log->live;
-      self->quit();
-      return true;
-    }};
+  return {[=](begin_atom, const session_begin_ptr& what) {
+            {
+              const std::lock_guard lock{log->guard};
+              log->begun.push_back(*what);
+            }
+            if (what->prompt == "die") {
+              const std::lock_guard lock{log->guard};
+              --log->live;
+              self->quit();
+              return;
+            }
+            self->state.turn = what->turn;
+            tell(start_of(what->turn));
+            if (what->prompt == "ok")
+              tell(end_of(std::exchange(self->state.turn, {}), outcome::succeeded));
+          },
+          [=](answer_atom, const session_answer_ptr&) {},
+          [=](halt_atom, stop_force how) {
+            {
+              const std::lock_guard lock{log->guard};
+              log->halted.push_back(how);
+            }
+            if (!self->state.turn.empty())
+              tell(end_of(std::exchange(self->state.turn, {}), outcome::interrupted));
+          },
+          [=](stop_atom) {
+            const std::lock_guard lock{log->guard};
+            --log->live;
+            self->quit();
+            return true;
+          }};
 }
 
 } // namespace
@@ -129,7 +128,8 @@ bool actor_stage::stop() {
   auto in_order = stop_directory();
   {
     caf::scoped_actor self{*system_};
-    self->request(writer_, 10s, stop_atom::value).receive([](bool) {}, [&](const caf::error&) { in_order = false; });
+    self->request(writer_, 10s, stop_atom::value)
+      .receive([](bool) {}, [&](const caf::error&) { in_order = false; });
   }
   directory_ = directory_actor{};
   writer_ = log_writer_actor{};
@@ -142,21 +142,25 @@ bool actor_stage::stop_directory() {
     return true;
   auto in_order = false;
   caf::scoped_actor self{*system_};
-  self->request(directory_, 10s, stop_atom::value).receive([&](bool all) { in_order = all; }, [](const caf::error&) {});
+  self->request(directory_, 10s, stop_atom::value)
+    .receive([&](bool all) { in_order = all; }, [](const caf::error&) {});
   return in_order;
 }
 
 expected<answer> actor_stage::ask(const std::string& workspace, command what, bool create) {
   caf::scoped_actor self{*system_};
   expected<answer> out = fail(errc::deadline, "no answer");
-  self->request(directory_, 10s, route_atom::value, workspace, create,
-                command_ptr{std::make_shared<const command>(std::move(what))})
-    .receive([&](const reply_ptr& reply) { out = *reply; },
-             [&](const caf::error& why) { out = fail(errc::internal, self->system().render(why)); });
+  self
+    ->request(directory_, 10s, route_atom::value, workspace, create,
+              command_ptr{std::make_shared<const command>(std::move(what))})
+    .receive(
+      [&](const reply_ptr& reply) { out = *reply; },
+      [&](const caf::error& why) { out = fail(errc::internal, self->system().render(why)); });
   return out;
 }
 
-expected<submit_reply> actor_stage::submit(const std::string& workspace, const std::string& prompt, bool held) {
+expected<submit_reply> actor_stage::submit(const std::string& workspace, const std::string& prompt,
+                                           bool held) {
   submit_turn what;
   what.prompt = prompt;
   what.holds_result = held;
@@ -181,7 +185,7 @@ std::vector<event> actor_stage::events(const std::string& workspace) const {
     return out;
   read_limits all;
   all.max_events = 100'000;
-  (void)log->read(stream->id, offset{1}, all, [&](const event_view& e) {
+  (void) log->read(stream->id, offset{1}, all, [&](const event_view& e) {
     event copy;
     copy.at = e.at;
     copy.global = e.global;
@@ -194,13 +198,15 @@ std::vector<event> actor_stage::events(const std::string& workspace) const {
   return out;
 }
 
-std::size_t actor_stage::count(const std::string& workspace, std::string_view type, std::string_view turn) const {
+std::size_t actor_stage::count(const std::string& workspace, std::string_view type,
+                               std::string_view turn) const {
   const auto all = events(workspace);
   return static_cast<std::size_t>(std::ranges::count_if(
     all, [&](const event& e) { return e.type == type && (turn.empty() || e.turn == turn); }));
 }
 
-bool actor_stage::completed(const std::string& workspace, const std::string& turn, std::string_view outcome) const {
+bool actor_stage::completed(const std::string& workspace, const std::string& turn,
+                            std::string_view outcome) const {
   for (const auto& e : events(workspace))
     if (e.type == "turn.completed" && e.turn == turn)
       return string_or(parse_json(e.data).value_or(json::object()), "outcome") == outcome;

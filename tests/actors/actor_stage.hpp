@@ -45,7 +45,8 @@ public:
       throw std::runtime_error(reply.error().describe());
     return std::get<T>(std::move(*reply));
   }
-  expected<submit_reply> submit(const std::string& workspace, const std::string& prompt, bool held = false);
+  expected<submit_reply> submit(const std::string& workspace, const std::string& prompt,
+                                bool held = false);
   std::vector<workspace_summary> list();
   /// Stops everything in order. True if the directory said that all is durable.
   bool stop();
@@ -53,8 +54,10 @@ public:
   bool stop_directory();
 
   std::vector<event> events(const std::string& workspace) const;
-  std::size_t count(const std::string& workspace, std::string_view type, std::string_view turn = {}) const;
-  bool completed(const std::string& workspace, const std::string& turn, std::string_view outcome) const;
+  std::size_t count(const std::string& workspace, std::string_view type,
+                    std::string_view turn = {}) const;
+  bool completed(const std::string& workspace, const std::string& turn,
+                 std::string_view outcome) const;
 
   std::shared_ptr<memory_log> log;
   hub readers;

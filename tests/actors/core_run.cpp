@@ -144,7 +144,8 @@ session_report ended(const std::string& turn, outcome how, const std::string& te
   return r;
 }
 
-session_report failed(const std::string& turn, const std::string& code, const std::string& message) {
+session_report failed(const std::string& turn, const std::string& code,
+                      const std::string& message) {
   auto r = ended(turn, outcome::failed, "");
   r.end->why = turn_error{code, message, false, json::object()};
   return r;

@@ -21,8 +21,8 @@ struct core_run {
   std::vector<event> stored;
   std::map<std::string, std::string> turns; ///< the `turns` table
   std::map<std::string, std::string> meta;
-  std::vector<effect> effects;              ///< of the last input
-  std::optional<expected<answer>> reply;    ///< of the last input
+  std::vector<effect> effects;           ///< of the last input
+  std::optional<expected<answer>> reply; ///< of the last input
   timestamp now{1'000'000'000'000'000'000};
   int next_id = 1;
 
@@ -58,7 +58,9 @@ struct core_run {
 };
 
 session_report started(const std::string& turn, const std::string& session = {});
-session_report ended(const std::string& turn, outcome how = outcome::succeeded, const std::string& text = "done");
-session_report failed(const std::string& turn, const std::string& code, const std::string& message = "no");
+session_report ended(const std::string& turn, outcome how = outcome::succeeded,
+                     const std::string& text = "done");
+session_report failed(const std::string& turn, const std::string& code,
+                      const std::string& message = "no");
 
 } // namespace tidemark::testing

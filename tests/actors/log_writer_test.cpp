@@ -82,5 +82,6 @@ SCENARIO("a log that failed refuses until it has recovered by itself") {
   stage.log.fail_next(errc::io);
   REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::io);
   REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::io);
-  REQUIRE(test::poll_until([&] { return stage.append(stage.next(stream, 0))->result.has_value(); }));
+  REQUIRE(
+    test::poll_until([&] { return stage.append(stage.next(stream, 0))->result.has_value(); }));
 }

@@ -19,7 +19,8 @@ SCENARIO("a submitted turn is answered when it is durable, and runs") {
   REQUIRE(poll_until([&] { return stage.completed("w", reply.turn, "succeeded"); }));
   REQUIRE(poll_until([&] { return !stage.list().empty() && !stage.list().front().busy; }));
   REQUIRE(stage.list().front().session == "conversation");
-  REQUIRE(stage.get<workspace_info>("w", describe_workspace{}).stream.head.value == stage.events("w").size());
+  REQUIRE(stage.get<workspace_info>("w", describe_workspace{}).stream.head.value
+          == stage.events("w").size());
 }
 
 SCENARIO("a repeated request is answered with the place of the first") {
@@ -106,7 +107,9 @@ SCENARIO("an idle workspace is passivated with its agent, and comes back as it w
   REQUIRE(poll_until([&] { return stage.completed("w", a, "succeeded"); }));
   REQUIRE(poll_until([&] { return stage.sessions->live_count() == 0; }));
   const auto stream = stage.log->find("w").value();
-  REQUIRE(poll_until([&] { return stage.log->get(table::meta, record_key::snapshot(stream.id)).value().has_value(); }));
+  REQUIRE(poll_until([&] {
+    return stage.log->get(table::meta, record_key::snapshot(stream.id)).value().has_value();
+  }));
   REQUIRE(stage.list().size() == 1);
   const auto b = stage.submit("w", "ok").value().turn;
   REQUIRE(poll_until([&] { return stage.completed("w", b, "succeeded"); }));
@@ -145,7 +148,7 @@ SCENARIO("a client that takes its result during the shutdown has it delivered") 
   REQUIRE(poll_until([&] { return stage.count("w", "turn.started", a) == 1; }));
   std::thread client{[&] {
     if (poll_until([&] { return stage.count("w", "turn.completed", a) == 1; }))
-      (void)stage.ask("w", client_received{a});
+      (void) stage.ask("w", client_received{a});
   }};
   const auto in_order = stage.stop_directory();
   client.join();

@@ -42,31 +42,45 @@ private:
   bool chance(int percent) { return pick(100) < percent; }
 
   std::string some_turn() {
-    return accepted_.empty() ? "none" : accepted_[static_cast<std::size_t>(pick(static_cast<int>(accepted_.size())))];
+    return accepted_.empty()
+             ? "none"
+             : accepted_[static_cast<std::size_t>(pick(static_cast<int>(accepted_.size())))];
   }
 
   std::string recent_turn() {
     if (accepted_.empty())
       return "none";
-    const auto back = std::min<std::size_t>(accepted_.size(), static_cast<std::size_t>(pick(4)) + 1);
+    const auto back =
+      std::min<std::size_t>(accepted_.size(), static_cast<std::size_t>(pick(4)) + 1);
     return accepted_[accepted_.size() - back];
   }
 
   void step() {
     switch (pick(20)) {
-      case 0: case 1: case 2: case 3: submit(); break;
-      case 4: run_.ask(cancel_current{"c"}); break;
-      case 5: run_.ask(cancel_turn{recent_turn(), "c"}); break;
-      case 6: run_.ask(interrupt_turn{recent_turn(), "c"}); break;
-      case 7: run_.ask(reset_session{"c"}); break;
-      case 8: run_.ask(client_left{recent_turn()}); break;
-      case 9: receive(some_turn()); break;
-      case 10: run_.ask(settle_pending{{some_turn(), some_turn()}, "poll"}); break;
-      case 11: run_.tick(); break;
-      case 12: if (chance(20)) restart(); break;
-      case 13: if (chance(10)) { run_.take(on_shutdown(run_.working, run_.rules, run_.clients, run_.now)); restart(); } break;
-      case 14: run_.ask(get_queue{}); break;
-      default: progress();
+    case 0:
+    case 1:
+    case 2:
+    case 3: submit(); break;
+    case 4: run_.ask(cancel_current{"c"}); break;
+    case 5: run_.ask(cancel_turn{recent_turn(), "c"}); break;
+    case 6: run_.ask(interrupt_turn{recent_turn(), "c"}); break;
+    case 7: run_.ask(reset_session{"c"}); break;
+    case 8: run_.ask(client_left{recent_turn()}); break;
+    case 9: receive(some_turn()); break;
+    case 10: run_.ask(settle_pending{{some_turn(), some_turn()}, "poll"}); break;
+    case 11: run_.tick(); break;
+    case 12:
+      if (chance(20))
+        restart();
+      break;
+    case 13:
+      if (chance(10)) {
+        run_.take(on_shutdown(run_.working, run_.rules, run_.clients, run_.now));
+        restart();
+      }
+      break;
+    case 14: run_.ask(get_queue{}); break;
+    default: progress();
     }
   }
 
@@ -123,9 +137,11 @@ private:
   void add_output(session_report& report) {
     const auto id = "i" + std::to_string(pick(5));
     if (chance(40))
-      report.events.push_back({"item.started", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
+      report.events.push_back(
+        {"item.started", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
     if (chance(30))
-      report.events.push_back({"item.completed", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
+      report.events.push_back(
+        {"item.completed", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
     if (chance(20)) {
       const auto permission = "p" + std::to_string(next_permission_++);
       json data = json::object();
@@ -219,8 +235,9 @@ private:
 
 } // namespace
 
-SCENARIO("whatever clients, agents and crashes do, each turn ends once, in order, and its result is "
-         "delivered or pending") {
+SCENARIO(
+  "whatever clients, agents and crashes do, each turn ends once, in order, and its result is "
+  "delivered or pending") {
   const auto first = std::random_device{}();
   for (unsigned i = 0; i < 60; ++i) {
     const auto seed = first + i;

@@ -109,8 +109,10 @@ SCENARIO("items and permissions that a cancelled turn left open are closed befor
   core_run run;
   const auto a = run.submit("a");
   auto report = started(a);
-  report.events.push_back({"item.started", parse_json(R"({"item":{"id":"i1","kind":"tool_call"}})").value(), {}});
-  report.events.push_back({"permission.requested", parse_json(R"({"permission":"p1","tool":"Bash"})").value(), {}});
+  report.events.push_back(
+    {"item.started", parse_json(R"({"item":{"id":"i1","kind":"tool_call"}})").value(), {}});
+  report.events.push_back(
+    {"permission.requested", parse_json(R"({"permission":"p1","tool":"Bash"})").value(), {}});
   run.report(report);
   run.ask(cancel_turn{a, "client"});
   const auto closed = run.of_type("item.completed", a);
@@ -199,11 +201,15 @@ SCENARIO("failed logins pause the queue instead of burning it") {
     REQUIRE(run.begun() == turns[3]);
     run.report(started(turns[3]));
     run.report(ended(turns[3]));
-    THEN("a success resumes the queue") { REQUIRE(run.begun() == turns[4]); }
+    THEN("a success resumes the queue") {
+      REQUIRE(run.begun() == turns[4]);
+    }
   }
   WHEN("the session is reset") {
     run.ask(reset_session{"client"});
-    THEN("the queue goes on at once") { REQUIRE(run.begun() == turns[3]); }
+    THEN("the queue goes on at once") {
+      REQUIRE(run.begun() == turns[3]);
+    }
   }
 }
 

@@ -123,7 +123,9 @@ SCENARIO("the conversation is resumed only after a success") {
     run.submit("b");
     REQUIRE(run.begin()->resume == "s1");
     run.restart();
-    THEN("also after a restart") { REQUIRE(run.begin()->resume == "s1"); }
+    THEN("also after a restart") {
+      REQUIRE(run.begin()->resume == "s1");
+    }
   }
   WHEN("it is reset while it runs") {
     run.ask(reset_session{"client"});
@@ -172,7 +174,8 @@ SCENARIO("every permission ask is resolved once, by the policy of that moment") 
   run.rules.rights = policy::strict;
   const auto a = run.submit("a");
   auto report = started(a);
-  report.events.push_back({"permission.requested", parse_json(R"({"permission":"p1","tool":"Bash"})").value(), {}});
+  report.events.push_back(
+    {"permission.requested", parse_json(R"({"permission":"p1","tool":"Bash"})").value(), {}});
   report.asks.push_back({"p1", "Bash", json::object()});
   run.report(report);
   REQUIRE(run.last("permission.resolved")["decision"] == "deny");
@@ -180,9 +183,12 @@ SCENARIO("every permission ask is resolved once, by the policy of that moment") 
   run.rules.rights = policy::relaxed;
   auto second = session_report{};
   second.turn = a;
-  second.events.push_back({"permission.requested", parse_json(R"({"permission":"p2","tool":"Bash"})").value(), {}});
+  second.events.push_back(
+    {"permission.requested", parse_json(R"({"permission":"p2","tool":"Bash"})").value(), {}});
   second.asks.push_back({"p2", "Bash", json::object()});
-  second.events.push_back({"permission.resolved", parse_json(R"({"permission":"p1","decision":"withdrawn"})").value(), {}});
+  second.events.push_back({"permission.resolved",
+                           parse_json(R"({"permission":"p1","decision":"withdrawn"})").value(),
+                           {}});
   second.withdrawn.push_back("p1");
   run.report(second);
   REQUIRE(run.last("permission.resolved")["decision"] == "allow");

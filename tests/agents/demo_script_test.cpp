@@ -14,7 +14,8 @@ SCENARIO("a prompt without a known word is answered with a short text") {
 }
 
 SCENARIO("each line that begins with a word is one step, in order") {
-  const auto steps = parse_demo_script("STDERR 70000\nsome talk\n  TOOL echo 'a b' > c\r\nWORDS 5 20\nSIGNAL");
+  const auto steps =
+    parse_demo_script("STDERR 70000\nsome talk\n  TOOL echo 'a b' > c\r\nWORDS 5 20\nSIGNAL");
   REQUIRE(steps.size() == 4);
   CHECK(steps[0].word == demo_word::stderr_bytes);
   CHECK(steps[0].number == 70000);
@@ -32,10 +33,11 @@ SCENARIO("digits in a replayed file's name are not its pause") {
 }
 
 SCENARIO("the demo agent takes the command line that Claude Code is started with") {
-  const auto given = parse_demo_arguments(
-    {"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-     "--include-partial-messages", "--permission-prompt-tool", "stdio", "--resume", "some-id",
-     "--tools", "Read,Bash,Nonsense", "--disallowedTools", "Bash,Unheard", "--setting-sources", "user"});
+  const auto given =
+    parse_demo_arguments({"-p", "--input-format", "stream-json", "--output-format", "stream-json",
+                          "--verbose", "--include-partial-messages", "--permission-prompt-tool",
+                          "stdio", "--resume", "some-id", "--tools", "Read,Bash,Nonsense",
+                          "--disallowedTools", "Bash,Unheard", "--setting-sources", "user"});
   REQUIRE(given);
   CHECK(given->stream_input);
   CHECK(given->asks_on_stdio);
@@ -53,7 +55,8 @@ SCENARIO("some tools are offered only to who asks for them by name") {
 }
 
 SCENARIO("an option that the CLI does not have is refused in its words") {
-  CHECK(parse_demo_arguments({"--nonsense"}).error().message == "error: unknown option '--nonsense'");
+  CHECK(parse_demo_arguments({"--nonsense"}).error().message
+        == "error: unknown option '--nonsense'");
   CHECK_FALSE(parse_demo_arguments({"--resume"}));
 }
 

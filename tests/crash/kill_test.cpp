@@ -19,7 +19,9 @@ namespace {
 
 constexpr int workspaces = 4;
 
-std::string name(int index) { return "crash-" + std::to_string(index); }
+std::string name(int index) {
+  return "crash-" + std::to_string(index);
+}
 
 std::uint64_t chosen_seed() {
   const char* given = std::getenv("TIDEMARK_TEST_SEED");
@@ -28,8 +30,8 @@ std::uint64_t chosen_seed() {
 
 // What one workspace has shown to the outside, over all lives of the server.
 struct witness {
-  std::map<std::uint64_t, std::string> seen;  // offset -> data line, as readers got it
-  std::set<std::string> acknowledged;         // turns that were answered with 202
+  std::map<std::uint64_t, std::string> seen; // offset -> data line, as readers got it
+  std::set<std::string> acknowledged;        // turns that were answered with 202
   std::string cursor;
 
   // A repeated offset must carry the same event; a new one must follow the last without a hole.
@@ -62,11 +64,13 @@ struct life {
   void load(std::mt19937_64& dice, std::chrono::steady_clock::time_point until) {
     while (std::chrono::steady_clock::now() < until) {
       const int index = static_cast<int>(dice() % workspaces);
-      const std::string prompt = "WORDS " + std::to_string(20 + dice() % 200) + " " + std::to_string(dice() % 3);
+      const std::string prompt =
+        "WORDS " + std::to_string(20 + dice() % 200) + " " + std::to_string(dice() % 3);
       const http_reply reply =
         stage.client.post(of(name(index), "turns"), json::object({{"prompt", prompt}}));
       if (reply.status == 202) {
-        witnesses[static_cast<std::size_t>(index)].acknowledged.insert(string_or(reply.parsed(), "turn"));
+        witnesses[static_cast<std::size_t>(index)].acknowledged.insert(
+          string_or(reply.parsed(), "turn"));
       }
     }
   }
@@ -132,8 +136,8 @@ void survive(int kills) {
   for (int i = 0; i < workspaces; ++i) {
     const auto idle = [&] {
       const json queue = stage.queue(name(i));
-      return queue.is_object() && queue.contains("current_task") && queue["current_task"].is_null() &&
-             int_or(queue, "queue_length", -1) == 0;
+      return queue.is_object() && queue.contains("current_task") && queue["current_task"].is_null()
+             && int_or(queue, "queue_length", -1) == 0;
     };
     REQUIRE(poll_until(idle, std::chrono::minutes(2)));
   }
@@ -142,10 +146,12 @@ void survive(int kills) {
 
 } // namespace
 
-SCENARIO("five kills under load: nothing acknowledged is lost, nothing repeated, no hole", "[five]") {
+SCENARIO("five kills under load: nothing acknowledged is lost, nothing repeated, no hole",
+         "[five]") {
   survive(5);
 }
 
-SCENARIO("fifty kills under load: nothing acknowledged is lost, nothing repeated, no hole", "[fifty][.]") {
+SCENARIO("fifty kills under load: nothing acknowledged is lost, nothing repeated, no hole",
+         "[fifty][.]") {
   survive(50);
 }

@@ -27,7 +27,8 @@ std::string installed_claude() {
   std::error_code problem;
   fs::recursive_directory_iterator below(TIDEMARK_SOURCE_DIR "/build/claude", problem);
   for (; !problem && below != fs::recursive_directory_iterator(); below.increment(problem)) {
-    if (below->path().filename() == "claude" && below->is_regular_file() && below->file_size() > smallest_native) {
+    if (below->path().filename() == "claude" && below->is_regular_file()
+        && below->file_size() > smallest_native) {
       return below->path();
     }
   }
@@ -36,16 +37,25 @@ std::string installed_claude() {
 
 struct claude_scene {
   explicit claude_scene(const std::string& claude)
-      : model(TIDEMARK_SOURCE_DIR "/tests/tools/model_stand_in.mjs"), stage(options(claude, directory / "settings.json", model.url())) {}
+    : model(TIDEMARK_SOURCE_DIR "/tests/tools/model_stand_in.mjs"),
+      stage(options(claude, directory / "settings.json", model.url())) {}
 
-  static server_options options(const std::string& claude, const std::string& settings, const std::string& url) {
-    const json provider = json::object({{"name", "stand-in"}, {"base_url", url},
-                                        {"auth_token", "any-token-does"}, {"model", "claude-sonnet-4-5"}});
-    write_file(settings, json::object({{"active_provider", "stand-in"}, {"timeout_ms", 60000},
-                                       {"providers", json::object({{"stand-in", provider}})}}).dump());
+  static server_options options(const std::string& claude, const std::string& settings,
+                                const std::string& url) {
+    const json provider = json::object({{"name", "stand-in"},
+                                        {"base_url", url},
+                                        {"auth_token", "any-token-does"},
+                                        {"model", "claude-sonnet-4-5"}});
+    write_file(settings, json::object({{"active_provider", "stand-in"},
+                                       {"timeout_ms", 60000},
+                                       {"providers", json::object({{"stand-in", provider}})}})
+                           .dump());
     // The CLI retries an overloaded API for minutes if it is not told otherwise.
-    return {.environment = {{"TIDEMARK_AGENT", "claude"}, {"TIDEMARK_CLAUDE_BIN", claude}, {"SETTINGS_PATH", settings},
-                            {"TIDEMARK_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES"}, {"CLAUDE_CODE_MAX_RETRIES", "2"}}};
+    return {.environment = {{"TIDEMARK_AGENT", "claude"},
+                            {"TIDEMARK_CLAUDE_BIN", claude},
+                            {"SETTINGS_PATH", settings},
+                            {"TIDEMARK_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES"},
+                            {"CLAUDE_CODE_MAX_RETRIES", "2"}}};
   }
 
   temp_dir directory;
@@ -60,14 +70,17 @@ void with_claude(Body body) {
   if (claude.empty()) {
     std::cerr << "\n*** SKIPPED: no Claude Code CLI. Install it with\n"
                  "***   npm install --prefix build/claude @anthropic-ai/claude-code\n"
-                 "*** or set TIDEMARK_TEST_CLAUDE to its native binary.\n" << std::endl;
+                 "*** or set TIDEMARK_TEST_CLAUDE to its native binary.\n"
+              << std::endl;
     return;
   }
   claude_scene with(claude);
   body(with.stage);
 }
 
-const json& data_of(const json& e) { return object_at(e, "data"); }
+const json& data_of(const json& e) {
+  return object_at(e, "data");
+}
 
 json run(scene& stage, const std::string& prompt) {
   const std::string turn = stage.submit("demo", prompt);
@@ -95,7 +108,8 @@ SCENARIO("the real CLI answers with text") {
 
 SCENARIO("the real CLI runs a tool that changes a file of its workspace") {
   with_claude([](scene& stage) {
-    sse_reader reader(stage.client, message_stream_path, message_stream("demo", "TOOL echo made by a tool > made.txt; cat made.txt"));
+    sse_reader reader(stage.client, message_stream_path,
+                      message_stream("demo", "TOOL echo made by a tool > made.txt; cat made.txt"));
     REQUIRE(reader.wait_for_end(seconds(90)));
     INFO(reader.raw());
     CHECK(of_type(reader.all(), "error").empty());
@@ -106,7 +120,8 @@ SCENARIO("the real CLI runs a tool that changes a file of its workspace") {
   });
 }
 
-SCENARIO("the real CLI continues its conversation in the same process, and after a server restart") {
+SCENARIO(
+  "the real CLI continues its conversation in the same process, and after a server restart") {
   with_claude([](scene& stage) {
     const json first = run(stage, "Hello");
     const json second = run(stage, "Hello again");
@@ -115,7 +130,9 @@ SCENARIO("the real CLI continues its conversation in the same process, and after
       const json started = stage.await_event("demo", "turn.started", string_or(completed, "turn"));
       return started;
     };
-    const auto pid = [](const json& e) { return int_or(object_at(data_of(e), "agent"), "pid", -1); };
+    const auto pid = [](const json& e) {
+      return int_or(object_at(data_of(e), "agent"), "pid", -1);
+    };
     CHECK(pid(session_of(first)) == pid(session_of(second)));
     const json before = stage.client.get("/api/v1/sessions/demo").parsed();
     REQUIRE_FALSE(string_or(before, "session_id").empty());

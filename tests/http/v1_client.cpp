@@ -13,8 +13,8 @@
 
 namespace v1_test {
 
-v1_call::v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body,
-                 int receive_buffer)
+v1_call::v1_call(std::uint16_t port, const std::string& method, const std::string& path,
+                 const std::string& body, int receive_buffer)
   : deadline_(std::chrono::steady_clock::now() + std::chrono::seconds{20}) {
   socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (receive_buffer > 0)
@@ -38,7 +38,9 @@ v1_call::v1_call(std::uint16_t port, const std::string& method, const std::strin
   }
 }
 
-v1_call::~v1_call() { leave(false); }
+v1_call::~v1_call() {
+  leave(false);
+}
 
 void v1_call::leave(bool by_reset) {
   if (socket_ < 0)
@@ -51,9 +53,11 @@ void v1_call::leave(bool by_reset) {
 }
 
 bool v1_call::read_some() {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+    deadline_ - std::chrono::steady_clock::now());
   pollfd wait{socket_, POLLIN, 0};
-  if (ended_ || socket_ < 0 || left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0)
+  if (ended_ || socket_ < 0 || left.count() <= 0
+      || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0)
     return false;
   char buffer[65536];
   const auto got = ::recv(socket_, buffer, sizeof buffer, 0);
@@ -72,8 +76,7 @@ bool v1_call::read_until(std::string_view text) {
 }
 
 void v1_call::read_all() {
-  while (!complete() && read_some()) {
-  }
+  while (!complete() && read_some()) {}
 }
 
 bool v1_call::complete() const {
@@ -89,7 +92,9 @@ bool v1_call::complete() const {
   return received_.size() >= head + 4 + length;
 }
 
-bool v1_call::ended_properly() const { return received_.ends_with("\r\n0\r\n\r\n"); }
+bool v1_call::ended_properly() const {
+  return received_.ends_with("\r\n0\r\n\r\n");
+}
 
 int v1_call::status() const {
   int status = 0;
@@ -119,9 +124,13 @@ std::string v1_call::body() const {
   return text;
 }
 
-json v1_call::parsed() const { return json::parse(body(), nullptr, false); }
+json v1_call::parsed() const {
+  return json::parse(body(), nullptr, false);
+}
 
-std::vector<json> v1_call::frames() const { return python_client(body()); }
+std::vector<json> v1_call::frames() const {
+  return python_client(body());
+}
 
 std::string v1_call::joined() const {
   std::string text;
@@ -130,7 +139,8 @@ std::string v1_call::joined() const {
   return text;
 }
 
-v1_answer call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body) {
+v1_answer call(std::uint16_t port, const std::string& method, const std::string& path,
+               const std::string& body) {
   v1_call made{port, method, path, body};
   made.read_all();
   return {made.status(), made.parsed()};

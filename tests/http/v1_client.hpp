@@ -16,8 +16,8 @@ using namespace tidemark;
 class v1_call {
 public:
   /// `receive_buffer` in bytes, if not 0, bounds what the client's machine takes unread.
-  v1_call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body = {},
-          int receive_buffer = 0);
+  v1_call(std::uint16_t port, const std::string& method, const std::string& path,
+          const std::string& body = {}, int receive_buffer = 0);
   ~v1_call();
   v1_call(const v1_call&) = delete;
   v1_call& operator=(const v1_call&) = delete;
@@ -55,7 +55,8 @@ struct v1_answer {
   int status = 0;
   json body;
 };
-v1_answer call(std::uint16_t port, const std::string& method, const std::string& path, const std::string& body = {});
+v1_answer call(std::uint16_t port, const std::string& method, const std::string& path,
+               const std::string& body = {});
 
 /// Tries `condition` until it holds. False after 10 s.
 template <class Condition>

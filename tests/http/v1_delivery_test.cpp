@@ -20,11 +20,13 @@ struct outcome_seen {
   bool pending = false;
 };
 
-outcome_seen play(v1_stage& stage, const std::string& workspace, behaviour how, bool by_reset, bool stream) {
+outcome_seen play(v1_stage& stage, const std::string& workspace, behaviour how, bool by_reset,
+                  bool stream) {
   auto body = json::object();
   body["content"] = "hi";
   body["workspace_id"] = workspace;
-  v1_call client{stage.port, "POST", stream ? "/api/v1/message/stream" : "/api/v1/message", dump_json(body)};
+  v1_call client{stage.port, "POST", stream ? "/api/v1/message/stream" : "/api/v1/message",
+                 dump_json(body)};
   REQUIRE(eventually([&] { return !stage.workspaces.begun(workspace).empty(); }));
   const auto turn = stage.workspaces.begun(workspace);
   stage.workspaces.start(workspace, turn);
@@ -55,8 +57,8 @@ SCENARIO("whatever its client does, a result is delivered or pending: never both
     const auto how = static_cast<behaviour>(random() % 3);
     const auto by_reset = random() % 2 == 0;
     const auto stream = random() % 2 == 0;
-    INFO("seed " << seed << ", round " << round << ", behaviour " << static_cast<int>(how) << ", reset " << by_reset
-                 << ", stream " << stream);
+    INFO("seed " << seed << ", round " << round << ", behaviour " << static_cast<int>(how)
+                 << ", reset " << by_reset << ", stream " << stream);
     const auto seen = play(stage, "w" + std::to_string(round), how, by_reset, stream);
     REQUIRE(seen.delivered != seen.pending);
     if (how == behaviour::reads_all) {

@@ -58,7 +58,8 @@ public:
     return event("item.delta", object({{"item", id}, {"text", text}}));
   }
   /// A text block that arrives in pieces.
-  turn_script& block(const std::string& id, const std::vector<std::string>& pieces, json more = json::object()) {
+  turn_script& block(const std::string& id, const std::vector<std::string>& pieces,
+                     json more = json::object()) {
     started(item(id, "message", more));
     std::string whole;
     for (const auto& piece : pieces) {
@@ -74,7 +75,8 @@ public:
     more["input"] = object({{"command", "ls"}});
     return started(item("call-" + tool_use_id, "tool_call", more));
   }
-  turn_script& result(const std::string& tool_use_id, const json& content, json more = json::object()) {
+  turn_script& result(const std::string& tool_use_id, const json& content,
+                      json more = json::object()) {
     more["tool_use_id"] = tool_use_id;
     completed(item("call-" + tool_use_id, "tool_call", more));
     started(item("result-" + tool_use_id, "tool_result", more));
@@ -83,14 +85,19 @@ public:
     return completed(item("result-" + tool_use_id, "tool_result", more));
   }
   turn_script& succeed(const std::string& text) {
-    return event("turn.completed", object({{"turn", turn_}, {"outcome", "succeeded"}, {"text", text},
-                                           {"error", nullptr}, {"session", "session-1"},
+    return event("turn.completed", object({{"turn", turn_},
+                                           {"outcome", "succeeded"},
+                                           {"text", text},
+                                           {"error", nullptr},
+                                           {"session", "session-1"},
                                            {"usage", object({{"input", 1}, {"output", 2}})}}));
   }
   turn_script& end(const std::string& outcome, const std::string& code, const std::string& message,
                    const std::string& text = {}) {
-    auto why = object({{"code", code}, {"message", message}, {"retryable", true}, {"details", json::object()}});
-    return event("turn.completed", object({{"turn", turn_}, {"outcome", outcome}, {"text", text}, {"error", why}}));
+    auto why = object(
+      {{"code", code}, {"message", message}, {"retryable", true}, {"details", json::object()}});
+    return event("turn.completed",
+                 object({{"turn", turn_}, {"outcome", outcome}, {"text", text}, {"error", why}}));
   }
   turn_script& pass(v1_clock::duration time) {
     now += time;

@@ -33,7 +33,8 @@ const json& first_of(const std::vector<json>& frames, const std::string& type) {
 }
 
 /// Waits until the agent was told to begin a turn other than `before`, and starts it.
-std::string start_next(v1_stage& stage, const std::string& workspace = "w", const std::string& before = {}) {
+std::string start_next(v1_stage& stage, const std::string& workspace = "w",
+                       const std::string& before = {}) {
   REQUIRE(eventually([&] {
     const auto turn = stage.workspaces.begun(workspace);
     return !turn.empty() && turn != before;
@@ -44,7 +45,8 @@ std::string start_next(v1_stage& stage, const std::string& workspace = "w", cons
 }
 
 bool delivered(v1_stage& stage, const std::string& workspace = "w") {
-  return eventually([&] { return stage.workspaces.history(workspace).back() == "result.delivered"; });
+  return eventually(
+    [&] { return stage.workspaces.history(workspace).back() == "result.delivered"; });
 }
 
 bool is_pending(v1_stage& stage, std::size_t wanted = 1) {
@@ -53,7 +55,8 @@ bool is_pending(v1_stage& stage, std::size_t wanted = 1) {
 
 } // namespace
 
-SCENARIO("the stream answers before the agent says anything, and the joined chunks are the result") {
+SCENARIO(
+  "the stream answers before the agent says anything, and the joined chunks are the result") {
   v1_stage stage;
   v1_call client{stage.port, "POST", stream_path, message("hi")};
   REQUIRE(client.read_until("\r\n\r\n"));
@@ -61,10 +64,12 @@ SCENARIO("the stream answers before the agent says anything, and the joined chun
   CHECK(client.received().find("Content-Type: text/event-stream") != std::string::npos);
   const auto turn = start_next(stage);
   stage.workspaces.say("w", turn, "Hello ");
-  stage.workspaces.say("w", turn, "line\xE2\x80\xA8separator \xC2\x85 \x1C data: {}\n\n\xE4\xBD\xA0");
+  stage.workspaces.say("w", turn,
+                       "line\xE2\x80\xA8separator \xC2\x85 \x1C data: {}\n\n\xE4\xBD\xA0");
   stage.workspaces.succeed("w", turn, "ignored, was streamed");
   client.read_all();
-  CHECK(client.joined() == "Hello line\xE2\x80\xA8separator \xC2\x85 \x1C data: {}\n\n\xE4\xBD\xA0");
+  CHECK(client.joined()
+        == "Hello line\xE2\x80\xA8separator \xC2\x85 \x1C data: {}\n\n\xE4\xBD\xA0");
   CHECK(last_type(client) == "done");
   CHECK(client.ended_properly());
   CHECK(client.body().find("\nid: 1-") != std::string::npos);
@@ -162,7 +167,8 @@ SCENARIO("a task behind another one is told its place at once, with whole number
   CHECK(first.frames().empty());
 }
 
-SCENARIO("a cancelled task's stream ends with TASK_CANCELLED; a second DELETE does not hit the next one") {
+SCENARIO(
+  "a cancelled task's stream ends with TASK_CANCELLED; a second DELETE does not hit the next one") {
   v1_stage stage;
   v1_call client{stage.port, "POST", stream_path, message("hi")};
   start_next(stage);
@@ -206,7 +212,8 @@ SCENARIO("an agent that died without a word ends the stream with an error before
   v1_call client{stage.port, "POST", stream_path, message("hi")};
   const auto turn = start_next(stage);
   turn_result result;
-  result.why = turn_error{"CLAUDE_CLI_NO_PARSEABLE_OUTPUT", "the agent was ended by signal 9", false, json::object()};
+  result.why = turn_error{"CLAUDE_CLI_NO_PARSEABLE_OUTPUT", "the agent was ended by signal 9",
+                          false, json::object()};
   stage.workspaces.end("w", turn, result);
   client.read_all();
   CHECK(client.ended_properly());
@@ -300,7 +307,8 @@ SCENARIO("a message of several MiB and its environment reach the workspace as th
   CHECK(sent.holds_result);
 }
 
-SCENARIO("lone surrogates in a message are no failure, malformed requests are refused by ErrorInfo") {
+SCENARIO(
+  "lone surrogates in a message are no failure, malformed requests are refused by ErrorInfo") {
   v1_stage stage;
   v1_call client{stage.port, "POST", stream_path, R"({"content":"\ud800 x","workspace_id":"w"})"};
   const auto turn = start_next(stage);
@@ -309,7 +317,8 @@ SCENARIO("lone surrogates in a message are no failure, malformed requests are re
   CHECK(client.status() == 200);
   CHECK(client.joined() == "fine");
   for (const auto* path : {stream_path, "/api/v1/message"})
-    for (const auto* body : {"{", "[]", R"({"content":5})", R"({"content":"x","workspace_id":"a/b"})"}) {
+    for (const auto* body :
+         {"{", "[]", R"({"content":5})", R"({"content":"x","workspace_id":"a/b"})"}) {
       INFO(path << " " << body);
       const auto answer = call(stage.port, "POST", path, body);
       CHECK(answer.status == 400);

@@ -36,7 +36,9 @@ SCENARIO("a message takes all its members") {
   const auto request = parse_message_request(
     R"({"content":"a\u4f60b","workspace_id":"w.1","source_chat_key":"chat","env_vars":{"KEY":"value"}})");
   REQUIRE(request);
-  CHECK(request->content == "a\xE4\xBD\xA0" "b");
+  CHECK(request->content
+        == "a\xE4\xBD\xA0"
+           "b");
   CHECK(request->workspace == "w.1");
   CHECK(request->source == "chat");
   CHECK(request->environment == std::map<std::string, std::string>{{"KEY", "value"}});
@@ -57,10 +59,11 @@ SCENARIO("a message of several MiB is read whole") {
 
 SCENARIO("members of another type are refused by name, without quoting what may be a secret") {
   const auto* body = GENERATE(
-    "", "nonsense", "[]", "7", "{}", R"({"content":null})", R"({"content":7})", R"({"content":["a"]})",
-    R"({"content":"  \n"})", R"({"content":"x","workspace_id":7})", R"({"content":"x","workspace_id":""})",
-    R"({"content":"x","workspace_id":"../up"})", R"({"content":"x","source_chat_key":{}})",
-    R"({"content":"x","env_vars":["s3cret"]})", R"({"content":"x","env_vars":{"A":["s3cret"]}})",
+    "", "nonsense", "[]", "7", "{}", R"({"content":null})", R"({"content":7})",
+    R"({"content":["a"]})", R"({"content":"  \n"})", R"({"content":"x","workspace_id":7})",
+    R"({"content":"x","workspace_id":""})", R"({"content":"x","workspace_id":"../up"})",
+    R"({"content":"x","source_chat_key":{}})", R"({"content":"x","env_vars":["s3cret"]})",
+    R"({"content":"x","env_vars":{"A":["s3cret"]}})",
     R"({"content":"x","env_vars":{"A=B":"s3cret"}})", R"({"content":"x","env_vars":{"":"s3cret"}})",
     R"({"content":"x","env_vars":{"A":"s3cret\u0000"}})");
   INFO(body);
@@ -88,8 +91,9 @@ SCENARIO("TaskInfo has exactly the contract's members and nothing but started_at
   task.enqueued = timestamp{1'000'000'000};
   const auto now = timestamp{3'500'000'000};
   const auto waiting = task_object(task, now);
-  CHECK(keys(waiting) == names{"task_id", "source_chat_key", "prompt_preview", "enqueued_at", "started_at",
-                               "elapsed_seconds", "wait_seconds"});
+  CHECK(keys(waiting)
+        == names{"task_id", "source_chat_key", "prompt_preview", "enqueued_at", "started_at",
+                 "elapsed_seconds", "wait_seconds"});
   CHECK(waiting.at("started_at").is_null());
   CHECK(waiting.at("elapsed_seconds").get<double>() == 0.0);
   CHECK(waiting.at("wait_seconds").get<double>() == 2.5);
@@ -119,7 +123,8 @@ SCENARIO("QueueStatus counts only those waiting") {
 }
 
 SCENARIO("WorkspaceInfo has exactly the contract's members in the list as for one") {
-  const names wanted = {"id", "name", "path", "created_at", "updated_at", "session_id", "metadata", "status", "tools"};
+  const names wanted = {"id",         "name",     "path",   "created_at", "updated_at",
+                        "session_id", "metadata", "status", "tools"};
   workspace_info info;
   info.id = "w";
   info.path = "/root/w";
@@ -146,10 +151,11 @@ SCENARIO("PendingResult and PolicySummary have exactly the contract's members") 
   const auto pending = pending_object("w", std::vector<pending_result>(2));
   CHECK(keys(pending) == names{"workspace_id", "results", "count"});
   CHECK(pending.at("count").get<int>() == 2);
-  CHECK(keys(pending.at("results").front()) == names{"id", "workspace_id", "source_chat_key", "result", "created_at",
-                                                     "expires_at", "is_error", "error_code"});
+  CHECK(keys(pending.at("results").front())
+        == names{"id", "workspace_id", "source_chat_key", "result", "created_at", "expires_at",
+                 "is_error", "error_code"});
   CHECK(pending_object("w", {}).at("results").is_array());
-  CHECK(keys(policy_object(summarize(policy::strict))) == names{"allowed_tools", "blocked_tools", "allow_network",
-                                                                 "allow_file_modification",
-                                                                 "allow_command_execution"});
+  CHECK(keys(policy_object(summarize(policy::strict)))
+        == names{"allowed_tools", "blocked_tools", "allow_network", "allow_file_modification",
+                 "allow_command_execution"});
 }

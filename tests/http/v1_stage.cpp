@@ -8,7 +8,8 @@ namespace v1_test {
 
 namespace {
 
-directory_actor::behavior_type play_directory(directory_actor::pointer self, played_workspaces* with) {
+directory_actor::behavior_type play_directory(directory_actor::pointer self,
+                                              played_workspaces* with) {
   return {
     [with](route_atom, const std::string& workspace, bool create_it, const command_ptr& what) {
       return with->ask(workspace, create_it, *what);
@@ -24,7 +25,8 @@ directory_actor::behavior_type play_directory(directory_actor::pointer self, pla
   };
 }
 
-agent_probe_actor::behavior_type play_probe(agent_probe_actor::pointer self, std::atomic<int>* probes) {
+agent_probe_actor::behavior_type play_probe(agent_probe_actor::pointer self,
+                                            std::atomic<int>* probes) {
   const auto result = [](bool probed) -> probe_ptr {
     auto found = std::make_shared<probe_result>();
     found->available = probed;
@@ -64,7 +66,8 @@ played_workspaces::place& played_workspaces::open(const std::string& workspace) 
 
 std::optional<expected<answer>> played_workspaces::apply(place& at, decided what) {
   if (!what.events.empty()) {
-    append_request request{at.stream.id, at.stream.incarnation, at.stream.head, what.events, what.derived};
+    append_request request{at.stream.id, at.stream.incarnation, at.stream.head, what.events,
+                           what.derived};
     const auto done = log_.commit(std::span{&request, 1});
     if (!done.front())
       throw std::runtime_error("the log refused: " + done.front().error().why.message);
@@ -74,8 +77,8 @@ std::optional<expected<answer>> played_workspaces::apply(place& at, decided what
     limits.max_bytes = 1 << 30;
     const auto keep = [&](const event_view& e) {
       stored.push_back(std::make_shared<const event>(
-        event{std::string{e.workspace}, e.stream, e.incarnation, e.at, e.global, e.time, std::string{e.type},
-              std::string{e.turn}, std::string{e.data}, nullptr, *e.hash}));
+        event{std::string{e.workspace}, e.stream, e.incarnation, e.at, e.global, e.time,
+              std::string{e.type}, std::string{e.turn}, std::string{e.data}, nullptr, *e.hash}));
       return true;
     };
     log_.read(at.stream.id, at.stream.head.next(), limits, keep).value();
@@ -88,14 +91,17 @@ std::optional<expected<answer>> played_workspaces::apply(place& at, decided what
   return what.reply;
 }
 
-reply_ptr played_workspaces::ask(const std::string& workspace, bool create_it, const command& what) {
+reply_ptr played_workspaces::ask(const std::string& workspace, bool create_it,
+                                 const command& what) {
   const std::lock_guard lock{mutex_};
   if (!create_it && !places_.contains(workspace))
-    return std::make_shared<const expected<answer>>(fail(errc::not_found, "no workspace \"" + workspace + "\""));
+    return std::make_shared<const expected<answer>>(
+      fail(errc::not_found, "no workspace \"" + workspace + "\""));
   if (const auto* submitted = std::get_if<submit_turn>(&what))
     last_submission_ = *submitted;
   auto& at = open(workspace);
-  auto reply = apply(at, decide(at.state, rules_, what, "turn-" + std::to_string(++turns_), at.clients, now_utc()));
+  auto reply = apply(
+    at, decide(at.state, rules_, what, "turn-" + std::to_string(++turns_), at.clients, now_utc()));
   if (reply && *reply)
     if (auto* accepted = std::get_if<submit_reply>(&**reply))
       accepted->stream = at.stream;
@@ -132,15 +138,16 @@ void played_workspaces::start(const std::string& workspace, const std::string& t
   report(workspace, what);
 }
 
-void played_workspaces::tell(const std::string& workspace, const std::string& turn, const std::string& type,
-                             json data) {
+void played_workspaces::tell(const std::string& workspace, const std::string& turn,
+                             const std::string& type, json data) {
   session_report what;
   what.turn = turn;
   what.events.push_back({type, std::move(data)});
   report(workspace, what);
 }
 
-void played_workspaces::say(const std::string& workspace, const std::string& turn, const std::string& text) {
+void played_workspaces::say(const std::string& workspace, const std::string& turn,
+                            const std::string& text) {
   auto item = json::object();
   item["id"] = "item-" + std::to_string(history(workspace).size());
   item["kind"] = "message";
@@ -156,14 +163,16 @@ void played_workspaces::say(const std::string& workspace, const std::string& tur
   tell(workspace, turn, "item.completed", data);
 }
 
-void played_workspaces::end(const std::string& workspace, const std::string& turn, turn_result result) {
+void played_workspaces::end(const std::string& workspace, const std::string& turn,
+                            turn_result result) {
   session_report what;
   what.turn = turn;
   what.end = std::move(result);
   report(workspace, what);
 }
 
-void played_workspaces::succeed(const std::string& workspace, const std::string& turn, const std::string& text) {
+void played_workspaces::succeed(const std::string& workspace, const std::string& turn,
+                                const std::string& text) {
   turn_result result;
   result.how = outcome::succeeded;
   result.text = text;
@@ -213,12 +222,13 @@ v1_stage::actors_config::actors_config() {
 }
 
 v1_stage::v1_stage(http_options options)
-  : options_(std::move(options)), system_(std::make_unique<caf::actor_system>(config_)) {
+  : options_(std::move(options)),
+    system_(std::make_unique<caf::actor_system>(config_)) {
   options_.port = 0;
   directory_ = system_->spawn(play_directory, &workspaces);
   probe_ = system_->spawn(play_probe, &probes);
-  services_.reset(new http_services{options_, log, events, metrics_, directory_, probe_, blocking_, "/workspaces",
-                                    "1.2.3", policy::agent, stopping_});
+  services_.reset(new http_services{options_, log, events, metrics_, directory_, probe_, blocking_,
+                                    "/workspaces", "1.2.3", policy::agent, stopping_});
   server_ = std::make_unique<http_server>(*system_, *services_);
   const auto bound = server_->start();
   if (!bound)

@@ -35,7 +35,8 @@ public:
   void start(const std::string& workspace, const std::string& turn);
   /// A text block of the agent, streamed and complete.
   void say(const std::string& workspace, const std::string& turn, const std::string& text);
-  void tell(const std::string& workspace, const std::string& turn, const std::string& type, json data);
+  void tell(const std::string& workspace, const std::string& turn, const std::string& type,
+            json data);
   void end(const std::string& workspace, const std::string& turn, turn_result result);
   void succeed(const std::string& workspace, const std::string& turn, const std::string& text);
 

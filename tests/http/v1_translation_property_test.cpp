@@ -11,10 +11,31 @@ namespace {
 
 /// Text with everything that has ever broken a line splitter or a JSON writer.
 std::string random_text(std::mt19937_64& random) {
-  static const std::vector<std::string> pieces = {
-    "word ", "\n", "\r\n", "\t", "\"", "\\", "\\u0000", "data: {}", "\n\ndata: x", "\xC2\x85", "\xE2\x80\xA8",
-    "\xE2\x80\xA9", "\x0B", "\x0C", "\x1C", "\x1D", "\x1E", "\x7F", "\x01", "\xE4\xBD\xA0\xE5\xA5\xBD",
-    "\xF0\x9F\x8C\x8A", "\xEF\xBF\xBD", "</script>", "\xC2\xA0", "e\xCC\x81"};
+  static const std::vector<std::string> pieces = {"word ",
+                                                  "\n",
+                                                  "\r\n",
+                                                  "\t",
+                                                  "\"",
+                                                  "\\",
+                                                  "\\u0000",
+                                                  "data: {}",
+                                                  "\n\ndata: x",
+                                                  "\xC2\x85",
+                                                  "\xE2\x80\xA8",
+                                                  "\xE2\x80\xA9",
+                                                  "\x0B",
+                                                  "\x0C",
+                                                  "\x1C",
+                                                  "\x1D",
+                                                  "\x1E",
+                                                  "\x7F",
+                                                  "\x01",
+                                                  "\xE4\xBD\xA0\xE5\xA5\xBD",
+                                                  "\xF0\x9F\x8C\x8A",
+                                                  "\xEF\xBF\xBD",
+                                                  "</script>",
+                                                  "\xC2\xA0",
+                                                  "e\xCC\x81"};
   std::string text;
   for (auto n = random() % 6; n > 0; --n)
     text += pieces[random() % pieces.size()];

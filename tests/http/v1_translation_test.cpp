@@ -24,7 +24,8 @@ SCENARIO("a message that was never streamed by deltas arrives once, when it is c
 SCENARIO("text that the deltas left out is added when the message is complete") {
   turn_script turn;
   turn.start().started(item("m1", "message")).delta("m1", "half");
-  turn.completed(item("m1", "message", object({{"text", "half and half"}}))).succeed("half and half");
+  turn.completed(item("m1", "message", object({{"text", "half and half"}})))
+    .succeed("half and half");
   CHECK(turn.joined() == "half and half");
 }
 
@@ -41,8 +42,9 @@ SCENARIO("text blocks that a tool call separates are joined by an empty line, ot
   turn.call("u1").result("u1", "files").call("u2").result("u2", "more");
   turn.block("m3", {"three"}).succeed("three");
   CHECK(turn.joined() == "one, two\n\nthree");
-  CHECK(turn.types() == types{"chunk", "chunk", "tool_call", "tool_result", "tool_call", "tool_result",
-                              "chunk", "done"});
+  CHECK(turn.types()
+        == types{"chunk", "chunk", "tool_call", "tool_result", "tool_call", "tool_result", "chunk",
+                 "done"});
 }
 
 SCENARIO("a tool call before the first text adds nothing to the result") {
@@ -51,7 +53,8 @@ SCENARIO("a tool call before the first text adds nothing to the result") {
   CHECK(turn.joined() == "text");
 }
 
-SCENARIO("text, reasoning and prompts of subagents are not part of the result, their tools are shown") {
+SCENARIO(
+  "text, reasoning and prompts of subagents are not part of the result, their tools are shown") {
   turn_script turn;
   const auto inside = object({{"parent", "call-u1"}});
   auto prompt = item("p", "message", object({{"role", "user"}, {"text", "do it"}}));
@@ -82,11 +85,17 @@ SCENARIO("a tool call stands before its result, with string ids, an object and f
   turn.start().call("u1").result("u1", blocks);
   REQUIRE(turn.types() == types{"tool_call", "tool_result"});
   const auto& call = turn.frames[0].body;
-  CHECK(call == object({{"type", "tool_call"}, {"tool_use_id", "u1"}, {"name", "Bash"},
-                        {"input", object({{"command", "ls"}})}}));
+  CHECK(call
+        == object({{"type", "tool_call"},
+                   {"tool_use_id", "u1"},
+                   {"name", "Bash"},
+                   {"input", object({{"command", "ls"}})}}));
   const auto& result = turn.frames[1].body;
-  CHECK(result == object({{"type", "tool_result"}, {"tool_use_id", "u1"}, {"content", "a\n[image]\nb"},
-                          {"is_error", false}}));
+  CHECK(result
+        == object({{"type", "tool_result"},
+                   {"tool_use_id", "u1"},
+                   {"content", "a\n[image]\nb"},
+                   {"is_error", false}}));
 }
 
 SCENARIO("whatever did not succeed ends with an error frame that has a message and an ErrorInfo") {
@@ -158,7 +167,8 @@ SCENARIO("nothing follows the end of a turn") {
   CHECK(turn.frames.size() == before);
 }
 
-SCENARIO("what happens to other turns gives no frame, but makes the place in the queue worth asking") {
+SCENARIO(
+  "what happens to other turns gives no frame, but makes the place in the queue worth asking") {
   turn_script turn;
   CHECK_FALSE(turn.translation.queue_moved());
   turn.event("item.delta", object({{"item", "m0"}, {"text", "theirs"}}), "t0");
@@ -263,8 +273,9 @@ SCENARIO("events with fields of unexpected types break nothing") {
   turn_script turn;
   turn.start();
   for (const auto* type : {"item.started", "item.delta", "item.completed", "session.started"})
-    for (const auto* text : {"{}", "[]", "null", "7", "{\"item\":null}", "{\"item\":[1]}", "{\"item\":{\"kind\":3}}",
-                             "{\"item\":{\"kind\":\"tool_call\"}}", "{\"item\":{\"kind\":\"message\",\"id\":{}}}"})
+    for (const auto* text :
+         {"{}", "[]", "null", "7", "{\"item\":null}", "{\"item\":[1]}", "{\"item\":{\"kind\":3}}",
+          "{\"item\":{\"kind\":\"tool_call\"}}", "{\"item\":{\"kind\":\"message\",\"id\":{}}}"})
       turn.event(type, json::parse(text));
   turn.event("turn.completed", json::parse("{\"outcome\":5,\"error\":[]}"));
   CHECK(string_or(turn.last(), "type") == "error");

@@ -66,7 +66,9 @@ SCENARIO("workspaces and sessions are listed and found by their names") {
   REQUIRE(sessions.body.at("sessions").size() == 1);
   CHECK(keys(sessions.body.at("sessions").front()) == names{"workspace_id", "session_id"});
   for (const auto* id : {"w.1", "session-of-w.1"})
-    CHECK(string_or(call(stage.port, "GET", std::string{"/api/v1/sessions/"} + id).body, "workspace_id") == "w.1");
+    CHECK(
+      string_or(call(stage.port, "GET", std::string{"/api/v1/sessions/"} + id).body, "workspace_id")
+      == "w.1");
 }
 
 SCENARIO("what is not there is a 404 with an ErrorInfo, and malformed ids are a 400") {
@@ -74,7 +76,8 @@ SCENARIO("what is not there is a 404 with an ErrorInfo, and malformed ids are a 
   const auto workspace = call(stage.port, "GET", "/api/v1/workspaces/nobody");
   CHECK(workspace.status == 404);
   CHECK(keys(workspace.body) == names{"error"});
-  CHECK(keys(workspace.body.at("error")) == names{"err_id", "code", "message", "retryable", "details"});
+  CHECK(keys(workspace.body.at("error"))
+        == names{"err_id", "code", "message", "retryable", "details"});
   CHECK(string_or(workspace.body.at("error"), "code") == "WORKSPACE_NOT_FOUND");
   CHECK(call(stage.port, "GET", "/api/v1/sessions/nobody").status == 404);
   for (const auto* id : {"%2e%2e", ".hidden", "a%20b", "%E4%BD%A0"})
@@ -86,7 +89,8 @@ SCENARIO("what is not there is a 404 with an ErrorInfo, and malformed ids are a 
     }
 }
 
-SCENARIO("a workspace that no task has created has an empty queue, nothing to cancel and no session") {
+SCENARIO(
+  "a workspace that no task has created has an empty queue, nothing to cancel and no session") {
   v1_stage stage;
   const auto queue = call(stage.port, "GET", "/api/v1/workspaces/new/queue");
   CHECK(queue.status == 200);
@@ -114,8 +118,9 @@ SCENARIO("the queue shows the running task and those that wait, with every numbe
   CHECK(tasks.front().at("started_at").is_null());
   tasks.push_back(queue.body.at("current_task"));
   for (const auto& task : tasks) {
-    CHECK(keys(task) == names{"task_id", "source_chat_key", "prompt_preview", "enqueued_at", "started_at",
-                              "elapsed_seconds", "wait_seconds"});
+    CHECK(keys(task)
+          == names{"task_id", "source_chat_key", "prompt_preview", "enqueued_at", "started_at",
+                   "elapsed_seconds", "wait_seconds"});
     CHECK(task.at("elapsed_seconds").is_number());
     CHECK(task.at("wait_seconds").is_number());
     CHECK(string_or(task, "source_chat_key") == "chat");
@@ -148,7 +153,8 @@ SCENARIO("reading pending results consumes them once they have arrived") {
   const auto first = call(stage.port, "GET", "/api/v1/workspaces/w/pending-results");
   CHECK(first.body == peek.body);
   CHECK(eventually([&] { return stage.workspaces.pending("w").empty(); }));
-  CHECK(int_or(call(stage.port, "GET", "/api/v1/workspaces/w/pending-results").body, "count", -1) == 0);
+  CHECK(int_or(call(stage.port, "GET", "/api/v1/workspaces/w/pending-results").body, "count", -1)
+        == 0);
   CHECK(string_or(first.body.at("results").front(), "result") == "result 0");
 }
 
@@ -196,7 +202,8 @@ SCENARIO("two readers at the same time never both get a result") {
   std::vector<std::thread> readers;
   for (int i = 0; i < 8; ++i)
     readers.emplace_back([&] {
-      got += int_or(call(stage.port, "GET", "/api/v1/workspaces/w/pending-results").body, "count", 0);
+      got +=
+        int_or(call(stage.port, "GET", "/api/v1/workspaces/w/pending-results").body, "count", 0);
     });
   for (auto& reader : readers)
     reader.join();
@@ -234,7 +241,8 @@ SCENARIO("tools come from the cache until a refresh probes, and status never pro
   CHECK(string_or(cached.body, "source") == "cache");
   auto status = call(stage.port, "GET", "/api/v1/status");
   CHECK(stage.probes == 0);
-  CHECK(keys(status.body) == names{"status", "services", "capabilities", "workspaces", "version", "claude_version"});
+  CHECK(keys(status.body)
+        == names{"status", "services", "capabilities", "workspaces", "version", "claude_version"});
   CHECK(string_or(status.body.at("services"), "claude_runtime") == "unavailable");
   CHECK(string_or(status.body.at("services"), "api") == "running");
   CHECK(status.body.at("claude_version").is_null());

@@ -16,40 +16,48 @@ struct failure_row {
   const char* name;
   const char* prompt;
   const char* outcome;
-  const char* code;     // of the error; nullptr: any or none
-  const char* holds;    // stands somewhere in the terminal event; nullptr: nothing to look for
+  const char* code;  // of the error; nullptr: any or none
+  const char* holds; // stands somewhere in the terminal event; nullptr: nothing to look for
 };
 
 const failure_row rows[] = {
-  {"B07 stderr full before the first line", "STDERR 65537\nSTDERR 5000000\nECHO fine", "succeeded", nullptr, "fine"},
+  {"B07 stderr full before the first line", "STDERR 65537\nSTDERR 5000000\nECHO fine", "succeeded",
+   nullptr, "fine"},
   {"B19 a huge line costs only itself", "HUGE 5000000\nECHO small", "succeeded", nullptr, "small"},
   {"B19 a line of exactly 64 KiB", "HUGE 65536\nECHO small", "succeeded", nullptr, "small"},
   {"B19 written in pieces", "SPLIT 4096\nHUGE 1048577\nECHO small", "succeeded", nullptr, "small"},
   {"B21 UTF-8 one byte a write", "UTF8", "succeeded", nullptr, "한글 漢字 🙂 Grüße"},
   {"B23 noise around the protocol", "NOISE\nECHO survived", "succeeded", nullptr, "survived"},
   {"B24 half a result line, then death", "WORDS 3\nHALF 9", "failed", nullptr, nullptr},
-  {"B28 a pause in the middle of the work", "TOOL true\nPAUSE 1500\nECHO after the pause", "succeeded", nullptr, "after the pause"},
+  {"B28 a pause in the middle of the work", "TOOL true\nPAUSE 1500\nECHO after the pause",
+   "succeeded", nullptr, "after the pause"},
   {"B32 exit 0 without a word", "EXIT 0", "failed", nullptr, nullptr},
   {"B32 text, then exit 0 without a result", "ECHO partial\nEXIT 0", "failed", nullptr, nullptr},
   {"B32 killed without a result", "ECHO partial\nSIGNAL 9", "failed", nullptr, nullptr},
   {"B33 the usage limit said as success", "LIMIT", "failed", "RATE_LIMITED", "session limit"},
-  {"B33 an answer that only talks of limits", "ECHO our rate limit of 429 was hit yesterday", "succeeded", nullptr, nullptr},
+  {"B33 an answer that only talks of limits", "ECHO our rate limit of 429 was hit yesterday",
+   "succeeded", nullptr, nullptr},
   {"B34 an API failure said as success", "OVERLOAD 10", "failed", nullptr, "529"},
   {"B34 max turns with an empty errors list", "MAXTURNS", "failed", nullptr, nullptr},
   {"B34 an error list", "ERROR the cause is here", "failed", nullptr, "the cause is here"},
   {"B35 success, then exit 1", "ECHO yes\nRESULT\nEXIT 1", "succeeded", nullptr, "yes"},
   {"B35 error, then exit 0", "ERROR no\nEXIT 0", "failed", nullptr, "no"},
-  {"B36 the cause is only on stderr", "AUTHFAIL", "failed", "AUTHENTICATION_FAILED", "Invalid API key"},
-  {"B53 a control request nobody knows", "DIALOG brand_new", "succeeded", nullptr, "Dialog: error."},
+  {"B36 the cause is only on stderr", "AUTHFAIL", "failed", "AUTHENTICATION_FAILED",
+   "Invalid API key"},
+  {"B53 a control request nobody knows", "DIALOG brand_new", "succeeded", nullptr,
+   "Dialog: error."},
   {"B37 an announced silence", "RETRY 1500\nECHO back", "succeeded", nullptr, "back"},
 };
 
-const json& data_of(const json& e) { return object_at(e, "data"); }
+const json& data_of(const json& e) {
+  return object_at(e, "data");
+}
 
 } // namespace
 
 SCENARIO("whatever the agent does, the turn ends once, truthfully, and the next one runs") {
-  scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "30s"}, {"TIDEMARK_WORKSPACE_AUTH_FAILURES", "100"}}});
+  scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "30s"},
+                               {"TIDEMARK_WORKSPACE_AUTH_FAILURES", "100"}}});
   for (const failure_row& row : rows) {
     INFO(row.name);
     const json completed = stage.run("demo", row.prompt);
@@ -83,8 +91,10 @@ SCENARIO("whatever the agent does, the turn ends once, truthfully, and the next 
   }
 }
 
-SCENARIO("B01: an answer without a result is ended by the silence limit and never called a success") {
-  scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "1s"}, {"TIDEMARK_AGENT_INTERRUPT_GRACE", "300ms"},
+SCENARIO(
+  "B01: an answer without a result is ended by the silence limit and never called a success") {
+  scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "1s"},
+                               {"TIDEMARK_AGENT_INTERRUPT_GRACE", "300ms"},
                                {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
   for (const char* prompt : {"NORESULT", "SILENT"}) {
     INFO(prompt);
@@ -93,7 +103,8 @@ SCENARIO("B01: an answer without a result is ended by the silence limit and neve
     CHECK(string_or(data_of(stage.completion("demo", turn)), "outcome") == "failed");
     CHECK(string_or(data_of(stage.completion("demo", next)), "outcome") == "succeeded");
   }
-  CHECK(stage.client.get(of("demo", "events?limit=1000")).body.find("All of it, but no result.") != std::string::npos);
+  CHECK(stage.client.get(of("demo", "events?limit=1000")).body.find("All of it, but no result.")
+        != std::string::npos);
 }
 
 SCENARIO("B37: an announced retry is not taken for silence") {
@@ -131,9 +142,13 @@ SCENARIO("B09: a big prompt reaches the agent unchanged, and never by argv") {
   CHECK(string_or(data_of(environment), "text").find("xxxx") == std::string::npos);
 }
 
-SCENARIO("B12, B77: the agent sees an allow list of the environment and none of the server's secrets") {
-  scene stage({.environment = {{"CLAUDECODE", "1"}, {"CLAUDE_CODE_ENTRYPOINT", "cli"}, {"CLAUDE_CODE_SSE_PORT", "1"},
-                               {"DATABASE_PASSWORD", "do-not-tell"}, {"ANTHROPIC_API_KEY", "sk-not-for-you"}},
+SCENARIO(
+  "B12, B77: the agent sees an allow list of the environment and none of the server's secrets") {
+  scene stage({.environment = {{"CLAUDECODE", "1"},
+                               {"CLAUDE_CODE_ENTRYPOINT", "cli"},
+                               {"CLAUDE_CODE_SSE_PORT", "1"},
+                               {"DATABASE_PASSWORD", "do-not-tell"},
+                               {"ANTHROPIC_API_KEY", "sk-not-for-you"}},
                .token = "very-secret-token"});
   const json completed = stage.run("demo", "ENV");
   REQUIRE(string_or(data_of(completed), "outcome") == "succeeded");
@@ -141,9 +156,9 @@ SCENARIO("B12, B77: the agent sees an allow list of the environment and none of 
   CHECK(seen.find("CLAUDECODE") == std::string::npos);
   CHECK(seen.find("CLAUDE_CODE_SSE_PORT") == std::string::npos);
   CHECK(seen.find("DATABASE_PASSWORD") == std::string::npos);
-  const std::string everything = stage.client.get(of("demo", "events?limit=1000&raw=true")).body +
-                                 stage.client.get("/metrics").body + stage.server.output() +
-                                 stage.client.get("/api/v1/status").body;
+  const std::string everything = stage.client.get(of("demo", "events?limit=1000&raw=true")).body
+                                 + stage.client.get("/metrics").body + stage.server.output()
+                                 + stage.client.get("/api/v1/status").body;
   for (const char* secret : {"do-not-tell", "sk-not-for-you", "very-secret-token"}) {
     INFO(secret);
     CHECK(everything.find(secret) == std::string::npos);
@@ -151,14 +166,16 @@ SCENARIO("B12, B77: the agent sees an allow list of the environment and none of 
 }
 
 SCENARIO("B38: equal failures to log in pause the workspace instead of burning its queue") {
-  scene stage({.environment = {{"TIDEMARK_WORKSPACE_AUTH_FAILURES", "3"}, {"TIDEMARK_WORKSPACE_AUTH_PAUSE", "60s"}}});
+  scene stage({.environment = {{"TIDEMARK_WORKSPACE_AUTH_FAILURES", "3"},
+                               {"TIDEMARK_WORKSPACE_AUTH_PAUSE", "60s"}}});
   std::vector<std::string> turns;
   for (int i = 0; i < 8; ++i) {
     turns.push_back(stage.submit("demo", "AUTHFAIL"));
   }
   stage.completion("demo", turns[2]);
   const auto paused = [&] {
-    return int_or(stage.queue("demo"), "queue_length", 0) == 5 && stage.queue("demo").at("current_task").is_null();
+    return int_or(stage.queue("demo"), "queue_length", 0) == 5
+           && stage.queue("demo").at("current_task").is_null();
   };
   CHECK(poll_until(paused));
   CHECK(count_of(stage.events("demo"), "turn.completed") == 3);
@@ -172,7 +189,8 @@ SCENARIO("B43: many workspaces that start at once do not break each other's agen
     turns.push_back(stage.submit("config-" + std::to_string(i), "CONFIG 20"));
   }
   for (int i = 0; i < workspaces; ++i) {
-    const json completed = stage.completion("config-" + std::to_string(i), turns[static_cast<std::size_t>(i)], seconds(60));
+    const json completed = stage.completion("config-" + std::to_string(i),
+                                            turns[static_cast<std::size_t>(i)], seconds(60));
     CHECK(string_or(data_of(completed), "outcome") == "succeeded");
   }
 }

@@ -40,7 +40,9 @@ SCENARIO("a long poll waits for the next event and returns it") {
   scene stage;
   stage.run("demo", "hello");
   const auto head = stage.events("demo").size();
-  std::thread later([&] { stage.client.post(of("demo", "turns"), json::object({{"prompt", "again"}})); });
+  std::thread later([&] {
+    stage.client.post(of("demo", "turns"), json::object({{"prompt", "again"}}));
+  });
   const auto reply = stage.client.get(of("demo", "events?wait=20s&after=" + std::to_string(head)));
   later.join();
   REQUIRE(reply.status == 200);
@@ -82,7 +84,8 @@ SCENARIO("the agent's own line comes along only if it is asked for, byte for byt
   }
 }
 
-SCENARIO("B55: every cursor has a defined answer, never silence and never another workspace's events") {
+SCENARIO(
+  "B55: every cursor has a defined answer, never silence and never another workspace's events") {
   scene stage;
   stage.run("demo", "WORDS 5");
   stage.run("other", "WORDS 50");
@@ -91,12 +94,14 @@ SCENARIO("B55: every cursor has a defined answer, never silence and never anothe
   const std::string beyond = std::to_string(logged.size() + 1000);
 
   WHEN("the cursor is no cursor") {
-    for (const char* bad : {"-1", "abc", "1e3", "18446744073709551616", "1-", "-", "1-2-3", "%20"}) {
+    for (const char* bad :
+         {"-1", "abc", "1e3", "18446744073709551616", "1-", "-", "1-2-3", "%20"}) {
       INFO("cursor " << bad);
       CHECK(stage.client.get(of("demo", "events?after=" + std::string(bad))).status == 400);
-      const auto streamed = stage.client.send(
-        {.path = of("demo", "events"), .headers = {{"Accept", "text/event-stream"}, {"Last-Event-ID", bad}},
-         .limit = std::chrono::seconds(5)});
+      const auto streamed =
+        stage.client.send({.path = of("demo", "events"),
+                           .headers = {{"Accept", "text/event-stream"}, {"Last-Event-ID", bad}},
+                           .limit = std::chrono::seconds(5)});
       CHECK(streamed.status == 400);
     }
   }
@@ -121,7 +126,8 @@ SCENARIO("B55: every cursor has a defined answer, never silence and never anothe
     CHECK(dense_from(reader.events(), 1));
   }
   WHEN("the cursor is exactly the head") {
-    const json page = stage.client.get(of("demo", "events?after=" + std::to_string(logged.size()))).parsed();
+    const json page =
+      stage.client.get(of("demo", "events?after=" + std::to_string(logged.size()))).parsed();
     CHECK(page.is_object());
     CHECK(array_at(page, "events").empty());
   }
@@ -130,14 +136,17 @@ SCENARIO("B55: every cursor has a defined answer, never silence and never anothe
     how.headers["Last-Event-ID"] = epoch + "-3";
     sse_reader reader(stage.client, of("demo", "events?after=1"), how);
     REQUIRE(reader.wait_for("turn.completed"));
-    THEN("the header wins") { CHECK(dense_from(reader.events(), 4)); }
+    THEN("the header wins") {
+      CHECK(dense_from(reader.events(), 4));
+    }
   }
   WHEN("the workspace does not exist") {
     CHECK(stage.client.get(of("nobody", "events")).status == 404);
   }
 }
 
-SCENARIO("B60: the stream's head comes at once, is not to be buffered, and is kept alive by comments") {
+SCENARIO(
+  "B60: the stream's head comes at once, is not to be buffered, and is kept alive by comments") {
   scene stage({.environment = {{"TIDEMARK_HTTP_HEARTBEAT", "200ms"}}});
   stage.run("demo", "hello");
   sse_reader reader(stage.client, of("demo", "events"));
@@ -150,13 +159,15 @@ SCENARIO("B60: the stream's head comes at once, is not to be buffered, and is ke
   CHECK(headers.count("tidemark-resumed-after") == 1);
   // Two turns of the stream with a heartbeat between them: frames stay whole.
   stage.run("demo", "PAUSE 1000\nECHO late");
-  REQUIRE(reader.wait([&](const auto& seen) { return !seen.empty() && seen.back().event == "turn.completed"; }));
+  REQUIRE(reader.wait(
+    [&](const auto& seen) { return !seen.empty() && seen.back().event == "turn.completed"; }));
   CHECK(reader.raw().find(":hb\n") != std::string::npos);
   CHECK(reader.raw().find('\r') == std::string::npos);
   CHECK(dense_from(reader.events(), 1));
 }
 
-SCENARIO("B30: what a background task says after the result is logged at once, not at the next prompt") {
+SCENARIO(
+  "B30: what a background task says after the result is logged at once, not at the next prompt") {
   scene stage;
   const json completed = stage.run("demo", "BACKGROUND 300");
   const auto end = static_cast<std::uint64_t>(int_or(completed, "offset", 0));

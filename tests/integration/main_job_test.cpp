@@ -10,8 +10,8 @@ using namespace tidemark::test;
 namespace {
 
 // Reads on from a cursor until the turn's end.
-sse_reader::frames read_on(const scene& stage, const std::string& workspace, const std::string& cursor,
-                           const std::string& turn) {
+sse_reader::frames read_on(const scene& stage, const std::string& workspace,
+                           const std::string& cursor, const std::string& turn) {
   sse_reader::options how;
   how.headers["Last-Event-ID"] = cursor;
   sse_reader reader(stage.client, of(workspace, "events"), how);
@@ -30,7 +30,8 @@ sse_reader::frames read_on(const scene& stage, const std::string& workspace, con
 
 } // namespace
 
-SCENARIO("a task goes in, its events are logged, and a reader sees each of them once and in order") {
+SCENARIO(
+  "a task goes in, its events are logged, and a reader sees each of them once and in order") {
   scene stage;
   const std::string turn = stage.submit("demo", "WORDS 20 5");
   sse_reader reader(stage.client, of("demo", "events"));
@@ -70,7 +71,8 @@ SCENARIO("a reader that drops in the middle of a turn resumes with its offset an
   CHECK(dense_from(rest, first.back().offset() + 1));
 }
 
-SCENARIO("B59: the server is killed between; the reader's offset still means the same, the rest is exact") {
+SCENARIO("B59: the server is killed between; the reader's offset still means the same, the rest is "
+         "exact") {
   scene stage;
   stage.run("demo", "WORDS 30");
   const auto before = stage.events("demo");

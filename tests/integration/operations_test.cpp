@@ -2,8 +2,8 @@
 #include "tests/integration/scene.hpp"
 #include "tests/support/poll_until.hpp"
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <sstream>
 
@@ -71,18 +71,22 @@ SCENARIO("B75: metrics stay bounded whatever clients ask for") {
 }
 
 SCENARIO("B73: limits answer with their status and a JSON body, others are not affected") {
-  scene stage({.environment = {{"TIDEMARK_HTTP_MAX_BODY", "1MiB"}, {"TIDEMARK_HTTP_MAX_HEADER", "16KiB"}}});
+  scene stage(
+    {.environment = {{"TIDEMARK_HTTP_MAX_BODY", "1MiB"}, {"TIDEMARK_HTTP_MAX_HEADER", "16KiB"}}});
   const json small = message("demo", "SHA\n" + std::string(700000, 'x'));
   CHECK(bool_or(stage.client.post("/api/v1/message", small).parsed(), "success", false));
-  const auto large = stage.client.post("/api/v1/message", message("demo", std::string(2400000, 'x')));
+  const auto large =
+    stage.client.post("/api/v1/message", message("demo", std::string(2400000, 'x')));
   CHECK(large.status == 413);
   CHECK(large.parsed().is_object());
-  const auto headers = stage.client.send({.path = "/api/v1/status", .headers = {{"X-Filler", std::string(40000, 'y')}}});
+  const auto headers = stage.client.send(
+    {.path = "/api/v1/status", .headers = {{"X-Filler", std::string(40000, 'y')}}});
   CHECK(headers.status == 431);
   CHECK(stage.client.get("/health").status == 200);
 }
 
-SCENARIO("SIGTERM ends live streams with an error, keeps what was acknowledged, and exits 0 in time") {
+SCENARIO(
+  "SIGTERM ends live streams with an error, keeps what was acknowledged, and exits 0 in time") {
   scene stage;
   sse_reader v1(stage.client, message_stream_path, message_stream("demo", "WORDS 10000 20"));
   REQUIRE(v1.wait_for("chunk"));
@@ -109,7 +113,8 @@ SCENARIO("SIGTERM ends live streams with an error, keeps what was acknowledged, 
   CHECK(count_of(logged, "turn.completed") == 1);
 }
 
-SCENARIO("B65: after kill -9 the running turn is interrupted, queued ones keep their order, no process is left") {
+SCENARIO("B65: after kill -9 the running turn is interrupted, queued ones keep their order, no "
+         "process is left") {
   scene stage;
   const std::string running = stage.submit("demo", "ORPHAN 300\nWORDS 10000 20");
   const json started = stage.await_event("demo", "turn.started", running);
@@ -129,10 +134,12 @@ SCENARIO("B65: after kill -9 the running turn is interrupted, queued ones keep t
     }
   }
   CHECK(helpers.size() >= 3);
-  const auto agent = static_cast<pid_t>(int_or(object_at(object_at(started, "data"), "agent"), "pid", -1));
+  const auto agent =
+    static_cast<pid_t>(int_or(object_at(object_at(started, "data"), "agent"), "pid", -1));
   stage.kill_and_restart();
 
-  CHECK(string_or(object_at(stage.completion("demo", running), "data"), "outcome") == "interrupted");
+  CHECK(string_or(object_at(stage.completion("demo", running), "data"), "outcome")
+        == "interrupted");
   for (const std::string& turn : queued) {
     CHECK(string_or(object_at(stage.completion("demo", turn), "data"), "outcome") == "succeeded");
   }
@@ -147,10 +154,12 @@ SCENARIO("B65: after kill -9 the running turn is interrupted, queued ones keep t
 SCENARIO("a turn that asked for it is run again after a crash") {
   scene stage;
   const auto reply = stage.client.post(
-    of("demo", "turns"), json::object({{"prompt", "TOOL echo x >> runs.txt; sleep 1"}, {"on_restart", "retry"}}));
+    of("demo", "turns"),
+    json::object({{"prompt", "TOOL echo x >> runs.txt; sleep 1"}, {"on_restart", "retry"}}));
   REQUIRE(reply.status == 202);
   const std::string turn = string_or(reply.parsed(), "turn");
-  REQUIRE(poll_until([&] { return read_file(stage.server.workspace("demo") + "/runs.txt") == "x\n"; }));
+  REQUIRE(
+    poll_until([&] { return read_file(stage.server.workspace("demo") + "/runs.txt") == "x\n"; }));
   stage.kill_and_restart();
   CHECK(string_or(object_at(stage.completion("demo", turn), "data"), "outcome") == "succeeded");
   CHECK(read_file(stage.server.workspace("demo") + "/runs.txt") == "x\nx\n");
@@ -169,7 +178,8 @@ SCENARIO("B70: a second server on the same directory refuses at once and harms n
     refused = why.what();
   }
   INFO(refused);
-  CHECK(refused.find("in use by process " + std::to_string(stage.server.pid())) != std::string::npos);
+  CHECK(refused.find("in use by process " + std::to_string(stage.server.pid()))
+        != std::string::npos);
   CHECK(string_or(object_at(stage.run("demo", "hello"), "data"), "outcome") == "succeeded");
   stage.kill_and_restart();
   CHECK(string_or(object_at(stage.run("demo", "hello"), "data"), "outcome") == "succeeded");

@@ -9,8 +9,7 @@ namespace tidemark::test {
 
 using std::chrono::milliseconds;
 
-scene::scene(server_options how)
-    : server(std::move(how)), client(server.url(), server.token()) {}
+scene::scene(server_options how) : server(std::move(how)), client(server.url(), server.token()) {}
 
 void scene::kill_and_restart() {
   server.kill();
@@ -26,7 +25,8 @@ std::string scene::submit(const std::string& workspace, const std::string& promp
   return string_or(reply.parsed(), "turn");
 }
 
-json scene::completion(const std::string& workspace, const std::string& turn, milliseconds limit) const {
+json scene::completion(const std::string& workspace, const std::string& turn,
+                       milliseconds limit) const {
   return await_event(workspace, "turn.completed", turn, limit);
 }
 
@@ -35,19 +35,22 @@ json scene::run(const std::string& workspace, const std::string& prompt) {
   return completion(workspace, turn);
 }
 
-json scene::await_event(const std::string& workspace, const std::string& type, const std::string& turn,
-                        milliseconds limit) const {
+json scene::await_event(const std::string& workspace, const std::string& type,
+                        const std::string& turn, milliseconds limit) const {
   std::string query = "events?raw=true&types=" + type + (turn.empty() ? "" : "&turn=" + turn);
   json found;
   http_reply last;
-  const bool came = poll_until([&] {
-    last = client.get(of(workspace, query));
-    const json& page = last.parsed();
-    const json& events = array_at(page, "events");
-    found = events.empty() ? json() : events.front();
-    return !events.empty();
-  }, limit);
-  INFO("waiting for " << type << " of " << workspace << ", last answer " << last.status << ": " << last.body);
+  const bool came = poll_until(
+    [&] {
+      last = client.get(of(workspace, query));
+      const json& page = last.parsed();
+      const json& events = array_at(page, "events");
+      found = events.empty() ? json() : events.front();
+      return !events.empty();
+    },
+    limit);
+  INFO("waiting for " << type << " of " << workspace << ", last answer " << last.status << ": "
+                      << last.body);
   INFO("the server printed:\n" << server.output());
   REQUIRE(came);
   return found;
@@ -57,8 +60,8 @@ std::vector<json> scene::events(const std::string& workspace, const std::string&
   std::vector<json> all;
   std::string after = "0";
   for (;;) {
-    const http_reply reply =
-      client.get(of(workspace, "events?limit=1000&after=" + after + (query.empty() ? "" : "&" + query)));
+    const http_reply reply = client.get(
+      of(workspace, "events?limit=1000&after=" + after + (query.empty() ? "" : "&" + query)));
     INFO("answer " << reply.status << ": " << reply.body.substr(0, 500));
     REQUIRE(reply.status == 200);
     const json page = reply.parsed();
@@ -71,14 +74,18 @@ std::vector<json> scene::events(const std::string& workspace, const std::string&
   }
 }
 
-json scene::queue(const std::string& workspace) const { return client.get(of(workspace, "queue")).parsed(); }
+json scene::queue(const std::string& workspace) const {
+  return client.get(of(workspace, "queue")).parsed();
+}
 
 std::string of(const std::string& workspace, const std::string& rest) {
   return "/api/v1/workspaces/" + workspace + "/" + rest;
 }
 
 json message(const std::string& workspace, const std::string& content, const std::string& source) {
-  return json::object({{"role", "user"}, {"content", content}, {"workspace_id", workspace},
+  return json::object({{"role", "user"},
+                       {"content", content},
+                       {"workspace_id", workspace},
                        {"source_chat_key", source}});
 }
 

@@ -26,15 +26,16 @@ struct scene {
   std::string submit(const std::string& workspace, const std::string& prompt);
   /// The `turn.completed` event of a turn, once it is there.
   json completion(const std::string& workspace, const std::string& turn,
-                                std::chrono::milliseconds limit = std::chrono::seconds(20)) const;
+                  std::chrono::milliseconds limit = std::chrono::seconds(20)) const;
   /// Both in one.
   json run(const std::string& workspace, const std::string& prompt);
   /// All events of a workspace, page by page.
-  [[nodiscard]] std::vector<json> events(const std::string& workspace, const std::string& query = "") const;
+  [[nodiscard]] std::vector<json> events(const std::string& workspace,
+                                         const std::string& query = "") const;
   /// Waits until an event of this type is in the log (of this turn, if given) and returns it.
   json await_event(const std::string& workspace, const std::string& type,
-                                 const std::string& turn = "",
-                                 std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
+                   const std::string& turn = "",
+                   std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
   /// The workspace's queue, by the drop-in contract.
   [[nodiscard]] json queue(const std::string& workspace) const;
 };
@@ -43,7 +44,8 @@ struct scene {
 std::string of(const std::string& workspace, const std::string& rest);
 
 /// A request body of the drop-in contract.
-json message(const std::string& workspace, const std::string& content, const std::string& source = "test");
+json message(const std::string& workspace, const std::string& content,
+             const std::string& source = "test");
 
 /// Starts `POST /api/v1/message/stream`.
 sse_reader::options message_stream(const std::string& workspace, const std::string& content,

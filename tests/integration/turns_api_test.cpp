@@ -11,13 +11,16 @@ using std::chrono::seconds;
 
 namespace {
 
-std::string outcome_of(const json& completed) { return string_or(object_at(completed, "data"), "outcome"); }
+std::string outcome_of(const json& completed) {
+  return string_or(object_at(completed, "data"), "outcome");
+}
 
 } // namespace
 
 SCENARIO("an accepted turn is in the log and can be asked for until it has its result") {
   scene stage;
-  const auto reply = stage.client.post(of("demo", "turns"), json::object({{"prompt", "ECHO the answer"}}));
+  const auto reply =
+    stage.client.post(of("demo", "turns"), json::object({{"prompt", "ECHO the answer"}}));
   REQUIRE(reply.status == 202);
   const std::string turn = string_or(reply.parsed(), "turn");
   CHECK(int_or(reply.parsed(), "offset", 0) >= 1);
@@ -35,11 +38,13 @@ SCENARIO("a malformed submission is refused and leaves nothing behind") {
   scene stage;
   for (const char* body : {"", "no json", "[]", "{}", R"({"prompt":""})", R"({"prompt":5})"}) {
     INFO(body);
-    const auto reply = stage.client.send({.method = "POST", .path = of("demo", "turns"), .body = body});
+    const auto reply =
+      stage.client.send({.method = "POST", .path = of("demo", "turns"), .body = body});
     CHECK(reply.status >= 400);
     CHECK(reply.status < 500);
   }
-  CHECK(stage.client.post(of("bad%20name", "turns"), json::object({{"prompt", "x"}})).status == 400);
+  CHECK(stage.client.post(of("bad%20name", "turns"), json::object({{"prompt", "x"}})).status
+        == 400);
   CHECK(stage.client.get(of("demo", "events")).status == 404);
 }
 
@@ -73,8 +78,9 @@ SCENARIO("B41: turns of one workspace run one at a time, in the order of accepta
   scene stage;
   std::vector<std::string> turns;
   for (int i = 0; i < 6; ++i) {
-    turns.push_back(stage.submit("demo", "TOOL echo start " + std::to_string(i) + " >> order.txt; sleep 0.05; echo end " +
-                                           std::to_string(i) + " >> order.txt"));
+    turns.push_back(stage.submit("demo", "TOOL echo start " + std::to_string(i)
+                                           + " >> order.txt; sleep 0.05; echo end "
+                                           + std::to_string(i) + " >> order.txt"));
   }
   CHECK(outcome_of(stage.completion("demo", turns.back(), seconds(60))) == "succeeded");
   std::string expected_order;
@@ -108,12 +114,15 @@ SCENARIO("B16: an interrupt goes in-band, the process survives and takes the nex
   const json next = stage.run("demo", "ECHO still here");
   CHECK(outcome_of(next) == "succeeded");
   const json again = stage.await_event("demo", "turn.started", string_or(next, "turn"));
-  const auto pid = [](const json& e) { return int_or(object_at(object_at(e, "data"), "agent"), "pid", -1); };
+  const auto pid = [](const json& e) {
+    return int_or(object_at(object_at(e, "data"), "agent"), "pid", -1);
+  };
   CHECK(pid(again) == pid(started));
 }
 
 SCENARIO("B17: an interrupt at the very start of a turn is not lost") {
-  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"}, {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
+  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"},
+                               {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
   for (int i = 0; i < 5; ++i) {
     const std::string turn = stage.submit("demo", "LATEINIT 200\nWORDS 1000 10");
     REQUIRE(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
@@ -122,8 +131,10 @@ SCENARIO("B17: an interrupt at the very start of a turn is not lost") {
   }
 }
 
-SCENARIO("B06: an agent that ignores everything is killed in bounded time, its last words are logged") {
-  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"}, {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
+SCENARIO(
+  "B06: an agent that ignores everything is killed in bounded time, its last words are logged") {
+  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"},
+                               {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
   const std::string turn = stage.submit("demo", "IGNORETERM\nWORDS 1000 50");
   const json started = stage.await_event("demo", "turn.started", turn);
   stage.await_event("demo", "item.delta", turn);

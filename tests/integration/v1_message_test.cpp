@@ -11,7 +11,8 @@ namespace {
 
 // What a client of the contract does with a line: split like Python's str.splitlines().
 bool splits_safely(const std::string& raw) {
-  for (const char* separator : {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9", "\v", "\f", "\x1c", "\x1d", "\x1e"}) {
+  for (const char* separator :
+       {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9", "\v", "\f", "\x1c", "\x1d", "\x1e"}) {
     if (raw.find(separator) != std::string::npos) {
       return false;
     }
@@ -61,9 +62,11 @@ SCENARIO("a streamed message is the plain concatenation of its chunks, and ends 
   CHECK(of_type(reader.all(), "done").size() == 1);
 }
 
-SCENARIO("a streamed tool call comes before its result, with a blank line between the texts around it") {
+SCENARIO(
+  "a streamed tool call comes before its result, with a blank line between the texts around it") {
   scene stage;
-  sse_reader reader(stage.client, message_stream_path, message_stream("demo", "TOOL echo made by a tool"));
+  sse_reader reader(stage.client, message_stream_path,
+                    message_stream("demo", "TOOL echo made by a tool"));
   REQUIRE(reader.wait_for_end());
   const auto frames = reader.all();
   INFO(reader.raw());
@@ -81,16 +84,21 @@ SCENARIO("a streamed tool call comes before its result, with a blank line betwee
 
 SCENARIO("text never contains what would split a client's line") {
   scene stage;
-  const std::string tricky = "a\xc2\x85" "b\xe2\x80\xa8" "c\xe2\x80\xa9" "d 漢字 🙂";
+  const std::string tricky = "a\xc2\x85"
+                             "b\xe2\x80\xa8"
+                             "c\xe2\x80\xa9"
+                             "d 漢字 🙂";
   sse_reader reader(stage.client, message_stream_path, message_stream("demo", "ECHO " + tricky));
   REQUIRE(reader.wait_for_end());
   CHECK(splits_safely(reader.raw()));
   CHECK(joined_chunks(reader.all()) == tricky);
 }
 
-SCENARIO("a task that does not succeed ends its stream with an error and a proper end of the body") {
+SCENARIO(
+  "a task that does not succeed ends its stream with an error and a proper end of the body") {
   scene stage;
-  for (const char* prompt : {"ERROR broken", "EXIT 1", "SIGNAL 9", "WORDS 3\nEXIT 0", "OVERLOAD 10", "LIMIT"}) {
+  for (const char* prompt :
+       {"ERROR broken", "EXIT 1", "SIGNAL 9", "WORDS 3\nEXIT 0", "OVERLOAD 10", "LIMIT"}) {
     INFO(prompt);
     sse_reader reader(stage.client, message_stream_path, message_stream("demo", prompt));
     REQUIRE(reader.wait_for_end());
@@ -117,10 +125,12 @@ SCENARIO("requests as clients send them: escapes, lone surrogates, unknown field
   const auto send = [&](const std::string& body) {
     return stage.client.send({.method = "POST", .path = "/api/v1/message", .body = body});
   };
-  CHECK(send(R"({"content":"ECHO \ud83d\ude42 \u6f22","extra":1})").parsed().at("message") == "🙂 漢");
+  CHECK(send(R"({"content":"ECHO \ud83d\ude42 \u6f22","extra":1})").parsed().at("message")
+        == "🙂 漢");
   CHECK(send(R"({"content":"ECHO lone \ud800 surrogate"})").status == 200);
   CHECK(stage.client.get("/api/v1/workspaces/default").status == 200);
-  for (const char* bad : {"", "{", "[]", R"({"content":5})", R"({"content":"x","workspace_id":"../up"})"}) {
+  for (const char* bad :
+       {"", "{", "[]", R"({"content":5})", R"({"content":"x","workspace_id":"../up"})"}) {
     INFO(bad);
     const auto reply = send(bad);
     CHECK((reply.status == 400 || reply.status == 422));
@@ -128,7 +138,8 @@ SCENARIO("requests as clients send them: escapes, lone surrogates, unknown field
   }
 }
 
-SCENARIO("the variables of one task reach its agent, are not seen anywhere, and are gone in the next") {
+SCENARIO(
+  "the variables of one task reach its agent, are not seen anywhere, and are gone in the next") {
   scene stage;
   json body = message("demo", "TOOL echo \"[$MY_VALUE]\"");
   body["env_vars"] = json::object({{"MY_VALUE", "s3cr3t-of-this-task"}});
@@ -139,17 +150,21 @@ SCENARIO("the variables of one task reach its agent, are not seen anywhere, and 
   REQUIRE(of_type(reader.all(), "tool_result").size() == 1);
   const std::string shown = string_or(of_type(reader.all(), "tool_result").front(), "content");
   CHECK(shown != "[]");
-  const auto everything = stage.client.get(of("demo", "events?limit=1000&raw=true")).body + stage.server.output();
+  const auto everything =
+    stage.client.get(of("demo", "events?limit=1000&raw=true")).body + stage.server.output();
   CHECK(everything.find("s3cr3t-of-this-task") == std::string::npos);
 
-  sse_reader next(stage.client, message_stream_path, message_stream("demo", "TOOL echo \"[$MY_VALUE]\""));
+  sse_reader next(stage.client, message_stream_path,
+                  message_stream("demo", "TOOL echo \"[$MY_VALUE]\""));
   REQUIRE(next.wait_for_end());
   CHECK(string_or(of_type(next.all(), "tool_result").at(0), "content") == "[]");
 }
 
-SCENARIO("cancelling the current task ends its stream with TASK_CANCELLED and never hits the next") {
+SCENARIO(
+  "cancelling the current task ends its stream with TASK_CANCELLED and never hits the next") {
   scene stage;
-  sse_reader running(stage.client, message_stream_path, message_stream("demo", "IGNORETERM\nWORDS 1000 50"));
+  sse_reader running(stage.client, message_stream_path,
+                     message_stream("demo", "IGNORETERM\nWORDS 1000 50"));
   REQUIRE(running.wait_for("chunk"));
   sse_reader waiting(stage.client, message_stream_path, message_stream("demo", "ECHO my turn"));
   REQUIRE(waiting.wait_for("queued"));
@@ -160,8 +175,10 @@ SCENARIO("cancelling the current task ends its stream with TASK_CANCELLED and ne
   REQUIRE(running.wait_for_end());
   CHECK(running.ended_properly());
   REQUIRE(of_type(running.all(), "error").size() == 1);
-  CHECK(string_or(object_at(of_type(running.all(), "error").front(), "error"), "code") == "TASK_CANCELLED");
+  CHECK(string_or(object_at(of_type(running.all(), "error").front(), "error"), "code")
+        == "TASK_CANCELLED");
   REQUIRE(waiting.wait_for_end());
   CHECK(joined_chunks(waiting.all()) == "my turn");
-  CHECK_FALSE(bool_or(stage.client.remove(of("demo", "queue/current")).parsed(), "cancelled", true));
+  CHECK_FALSE(
+    bool_or(stage.client.remove(of("demo", "queue/current")).parsed(), "cancelled", true));
 }

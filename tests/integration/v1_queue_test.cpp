@@ -24,9 +24,11 @@ bool idle(const scene& stage) {
 
 SCENARIO("the queue shows what runs and what waits, in the words of the contract") {
   scene stage;
-  sse_reader running(stage.client, message_stream_path, message_stream("demo", "SLOW 1500", "chat-1"));
+  sse_reader running(stage.client, message_stream_path,
+                     message_stream("demo", "SLOW 1500", "chat-1"));
   stage.await_event("demo", "turn.started");
-  sse_reader waiting(stage.client, message_stream_path, message_stream("demo", "ECHO two\nlines " + std::string(100, 'x'), "chat-2"));
+  sse_reader waiting(stage.client, message_stream_path,
+                     message_stream("demo", "ECHO two\nlines " + std::string(100, 'x'), "chat-2"));
   REQUIRE(waiting.wait_for("queued"));
   const json queue = stage.queue("demo");
   INFO(queue.dump());
@@ -39,7 +41,8 @@ SCENARIO("the queue shows what runs and what waits, in the words of the contract
   CHECK(string_or(current, "started_at").size() > 10);
   const json& next = array_at(queue, "queued_tasks").at(0);
   CHECK(next.at("started_at").is_null());
-  CHECK(string_or(next, "prompt_preview") == ("ECHO two lines " + std::string(100, 'x')).substr(0, 80));
+  CHECK(string_or(next, "prompt_preview")
+        == ("ECHO two lines " + std::string(100, 'x')).substr(0, 80));
   const json queued = of_type(waiting.all(), "queued").front();
   CHECK(int_or(queued, "position", 0) == 1);
   CHECK(int_or(queued, "queue_length", 0) == 1);
@@ -55,7 +58,8 @@ SCENARIO("a client that leaves while its task waits takes the task with it") {
   sse_reader running(stage.client, message_stream_path, message_stream("demo", "SLOW 1500"));
   stage.await_event("demo", "turn.started");
   {
-    sse_reader waiting(stage.client, message_stream_path, message_stream("demo", "TOOL touch must-not-exist"));
+    sse_reader waiting(stage.client, message_stream_path,
+                       message_stream("demo", "TOOL touch must-not-exist"));
     REQUIRE(waiting.wait_for("queued"));
   }
   CHECK(poll_until([&] { return int_or(stage.queue("demo"), "queue_length", -1) == 0; }));
@@ -64,15 +68,18 @@ SCENARIO("a client that leaves while its task waits takes the task with it") {
   CHECK_FALSE(std::filesystem::exists(stage.server.workspace("demo") + "/must-not-exist"));
 }
 
-SCENARIO("B63: a client that leaves while its task runs finds the result pending, once, also after a restart") {
+SCENARIO("B63: a client that leaves while its task runs finds the result pending, once, also after "
+         "a restart") {
   scene stage;
   const auto how = GENERATE(leaving::politely, leaving::by_reset);
   {
-    sse_reader reader(stage.client, message_stream_path, message_stream("demo", "PAUSE 500\nECHO kept for later", "chat-7"));
+    sse_reader reader(stage.client, message_stream_path,
+                      message_stream("demo", "PAUSE 500\nECHO kept for later", "chat-7"));
     stage.await_event("demo", "turn.started");
     reader.leave(how);
   }
-  REQUIRE(poll_until([&] { return idle(stage) && int_or(pending(stage, "?ack=false"), "count", 0) == 1; }));
+  REQUIRE(poll_until(
+    [&] { return idle(stage) && int_or(pending(stage, "?ack=false"), "count", 0) == 1; }));
   stage.kill_and_restart();
   const json peek = pending(stage, "?ack=false");
   CHECK(int_or(peek, "count", 0) == 1);
@@ -99,7 +106,8 @@ SCENARIO("a result that its stream delivered is never pending") {
 SCENARIO("a failure whose client left is kept with its code; a cancelled task is not kept") {
   scene stage;
   {
-    sse_reader reader(stage.client, message_stream_path, message_stream("demo", "PAUSE 500\nERROR it broke"));
+    sse_reader reader(stage.client, message_stream_path,
+                      message_stream("demo", "PAUSE 500\nERROR it broke"));
     stage.await_event("demo", "turn.started");
   }
   REQUIRE(poll_until([&] { return int_or(pending(stage, "?ack=false"), "count", 0) == 1; }));
@@ -117,18 +125,23 @@ SCENARIO("a failure whose client left is kept with its code; a cancelled task is
   CHECK(int_or(pending(stage), "count", -1) == 0);
 }
 
-SCENARIO("the session is resumed by the next task, also after a restart; a reset forgets it at once") {
+SCENARIO(
+  "the session is resumed by the next task, also after a restart; a reset forgets it at once") {
   scene stage;
-  const auto ask = [&] { return stage.client.post("/api/v1/message", message("demo", "hello")).parsed(); };
+  const auto ask = [&] {
+    return stage.client.post("/api/v1/message", message("demo", "hello")).parsed();
+  };
   const json first = ask();
   stage.kill_and_restart();
   const json second = ask();
   CHECK(string_or(second, "session_id") == string_or(first, "session_id"));
   CHECK(string_or(second, "message").find("turn 2") != std::string::npos);
   const json sessions = stage.client.get("/api/v1/sessions").parsed();
-  CHECK(string_or(array_at(sessions, "sessions").at(0), "session_id") == string_or(first, "session_id"));
+  CHECK(string_or(array_at(sessions, "sessions").at(0), "session_id")
+        == string_or(first, "session_id"));
 
-  const json reset = stage.client.send({.method = "POST", .path = of("demo", "session/reset"), .body = ""}).parsed();
+  const json reset =
+    stage.client.send({.method = "POST", .path = of("demo", "session/reset"), .body = ""}).parsed();
   CHECK(string_or(reset, "status") == "ok");
   CHECK(string_or(reset, "old_session_id") == string_or(first, "session_id"));
   CHECK(reset.at("new_session_id").is_null());
@@ -154,7 +167,8 @@ SCENARIO("B40: a conversation that the agent has lost is begun anew within the s
   stage.client.post("/api/v1/message", message("demo", "hello"));
   stage.server.kill();
   std::size_t removed = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(stage.server.path("data"))) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(stage.server.path("data"))) {
     if (entry.path().extension() == ".jsonl") {
       removed += std::filesystem::remove(entry.path()) ? 1 : 0;
     }
@@ -182,13 +196,19 @@ SCENARIO("the small calls have the shape that the existing clients parse") {
   }
   CHECK(info.at("metadata").is_object());
   CHECK(stage.client.get("/api/v1/workspaces/nobody").status == 404);
-  CHECK(object_at(stage.client.get("/api/v1/workspaces/nobody").parsed(), "error").contains("err_id"));
+  CHECK(
+    object_at(stage.client.get("/api/v1/workspaces/nobody").parsed(), "error").contains("err_id"));
   CHECK(int_or(stage.client.get(of("nobody", "pending-results")).parsed(), "count", -1) == 0);
-  CHECK_FALSE(bool_or(stage.client.remove(of("nobody", "queue/current")).parsed(), "cancelled", true));
+  CHECK_FALSE(
+    bool_or(stage.client.remove(of("nobody", "queue/current")).parsed(), "cancelled", true));
   CHECK(stage.client.get("/api/v1/sessions/nobody").status == 404);
 
-  const json tools = stage.client.send(
-    {.method = "POST", .path = "/api/v1/capabilities/tools/refresh", .body = "", .limit = seconds(60)}).parsed();
+  const json tools = stage.client
+                       .send({.method = "POST",
+                              .path = "/api/v1/capabilities/tools/refresh",
+                              .body = "",
+                              .limit = seconds(60)})
+                       .parsed();
   CHECK(string_or(tools, "source") == "probe");
   const json cached = stage.client.get("/api/v1/capabilities/tools").parsed();
   CHECK(string_or(cached, "source") == "cache");

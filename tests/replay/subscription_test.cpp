@@ -81,29 +81,30 @@ SCENARIO("a reader that left at offset N gets N+1, N+2 … each once, whatever h
     world w{hub::limits{2048, 4096}};
     auto woken = std::make_shared<int>(0);
     offset have;
-    auto reader = std::make_unique<subscription>(*w.log, w.events, w.stream, have, [woken] { ++*woken; });
+    auto reader =
+      std::make_unique<subscription>(*w.log, w.events, w.stream, have, [woken] { ++*woken; });
     bool unpublished = false;
     for (int step = 0; step < 80; ++step) {
       switch (random() % 5) {
-        case 0:
-        case 1:
-          if (unpublished)
-            w.publish();
-          w.append(1 + random() % 12);
-          unpublished = true;
-          break;
-        case 2:
-          if (unpublished)
-            w.publish();
-          unpublished = false;
-          break;
-        case 3: drain(*reader, have, 1 + random() % 2000); break;
-        default:
-          // Reconnect with the offset it had.
-          reader.reset();
-          auto info = w.log->find("w");
-          reader = std::make_unique<subscription>(*w.log, w.events, info ? *info : w.stream, have,
-                                                  [woken] { ++*woken; });
+      case 0:
+      case 1:
+        if (unpublished)
+          w.publish();
+        w.append(1 + random() % 12);
+        unpublished = true;
+        break;
+      case 2:
+        if (unpublished)
+          w.publish();
+        unpublished = false;
+        break;
+      case 3: drain(*reader, have, 1 + random() % 2000); break;
+      default:
+        // Reconnect with the offset it had.
+        reader.reset();
+        auto info = w.log->find("w");
+        reader = std::make_unique<subscription>(*w.log, w.events, info ? *info : w.stream, have,
+                                                [woken] { ++*woken; });
       }
     }
     if (unpublished)

@@ -61,7 +61,8 @@ void take_header(std::map<std::string, std::string>& headers, std::string_view l
   const auto start = line.find_first_not_of(' ', colon + 1);
   const auto end = line.find_last_not_of("\r\n ");
   headers[name] = start == std::string_view::npos || end < start
-                    ? "" : std::string(line.substr(start, end - start + 1));
+                    ? ""
+                    : std::string(line.substr(start, end - start + 1));
 }
 
 void set_request(CURL* handle, const std::string& url, const std::string& method,
@@ -94,7 +95,8 @@ sse_frame parse_frame(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     const auto colon = line.find(':');
     const std::string_view name = line.substr(0, colon);
-    std::string_view value = colon == std::string_view::npos ? std::string_view{} : line.substr(colon + 1);
+    std::string_view value =
+      colon == std::string_view::npos ? std::string_view{} : line.substr(colon + 1);
     value.remove_prefix(value.starts_with(' ') ? 1 : 0);
     if (name == "id") {
       frame.id = value;
@@ -113,7 +115,9 @@ bool is_log_event(const sse_frame& frame) {
 
 } // namespace
 
-json http_reply::parsed() const { return parse_json(body).value_or(json()); }
+json http_reply::parsed() const {
+  return parse_json(body).value_or(json());
+}
 
 http_reply http_client::send(const http_call& call) const {
   const easy_handle handle = new_handle();
@@ -134,7 +138,9 @@ http_reply http_client::send(const http_call& call) const {
   return reply;
 }
 
-http_reply http_client::get(const std::string& path) const { return send({.path = path}); }
+http_reply http_client::get(const std::string& path) const {
+  return send({.path = path});
+}
 
 http_reply http_client::post(const std::string& path, const json& body,
                              std::map<std::string, std::string> headers) const {
@@ -145,7 +151,9 @@ http_reply http_client::remove(const std::string& path) const {
   return send({.method = "DELETE", .path = path});
 }
 
-json sse_frame::parsed() const { return parse_json(data).value_or(json()); }
+json sse_frame::parsed() const {
+  return parse_json(data).value_or(json());
+}
 
 std::uint64_t sse_frame::offset() const {
   const auto dash = id.rfind('-');
@@ -174,10 +182,10 @@ struct sse_reader::connection {
 };
 
 sse_reader::sse_reader(const http_client& client, const std::string& path)
-    : sse_reader(client, path, options{}) {}
+  : sse_reader(client, path, options{}) {}
 
 sse_reader::sse_reader(const http_client& client, const std::string& path, options how)
-    : connection_(new connection{client, client.url() + path, std::move(how)}) {
+  : connection_(new connection{client, client.url() + path, std::move(how)}) {
   connection& c = *connection_;
   c.stalled = c.how.stalled;
   c.how.headers.try_emplace("Accept", "text/event-stream");
@@ -189,7 +197,9 @@ sse_reader::sse_reader(const http_client& client, const std::string& path, optio
   thread_ = std::thread([this] { run(); });
 }
 
-sse_reader::~sse_reader() { leave(); }
+sse_reader::~sse_reader() {
+  leave();
+}
 
 void sse_reader::run() {
   connection& c = *connection_;
@@ -202,7 +212,8 @@ void sse_reader::run() {
     reader->take({data, count});
     return count;
   };
-  const auto on_header = +[](char* data, std::size_t, std::size_t count, void* self) -> std::size_t {
+  const auto on_header =
+    +[](char* data, std::size_t, std::size_t count, void* self) -> std::size_t {
     auto* reader = static_cast<sse_reader*>(self);
     const std::lock_guard lock(reader->mutex_);
     const std::string_view line(data, count);
@@ -243,7 +254,8 @@ void sse_reader::run() {
     ::setsockopt(c.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
   const std::lock_guard lock(mutex_);
-  properly_ = message != nullptr && message->msg == CURLMSG_DONE && message->data.result == CURLE_OK;
+  properly_ =
+    message != nullptr && message->msg == CURLMSG_DONE && message->data.result == CURLE_OK;
   ended_ = true;
   changed_.notify_all();
 }
@@ -269,11 +281,13 @@ bool sse_reader::wait(const std::function<bool(const frames&)>& enough, millisec
 }
 
 bool sse_reader::wait_for(const std::string& type, milliseconds limit) const {
-  return wait([&](const frames& seen) {
-    return std::any_of(seen.begin(), seen.end(), [&](const sse_frame& f) {
-      return f.event == type || (f.event.empty() && string_or(f.parsed(), "type") == type);
-    });
-  }, limit);
+  return wait(
+    [&](const frames& seen) {
+      return std::any_of(seen.begin(), seen.end(), [&](const sse_frame& f) {
+        return f.event == type || (f.event.empty() && string_or(f.parsed(), "type") == type);
+      });
+    },
+    limit);
 }
 
 bool sse_reader::wait_for_status(milliseconds limit) const {
@@ -293,8 +307,9 @@ sse_reader::frames sse_reader::all() const {
 
 sse_reader::frames sse_reader::events() const {
   frames kept = all();
-  kept.erase(std::remove_if(kept.begin(), kept.end(), [](const sse_frame& f) { return !is_log_event(f); }),
-             kept.end());
+  kept.erase(
+    std::remove_if(kept.begin(), kept.end(), [](const sse_frame& f) { return !is_log_event(f); }),
+    kept.end());
   return kept;
 }
 

@@ -19,7 +19,7 @@ namespace tidemark::test {
 
 /// An answer as it came. Header names are in lower case.
 struct http_reply {
-  int status = 0;   ///< 0: no answer at all
+  int status = 0; ///< 0: no answer at all
   std::map<std::string, std::string> headers;
   std::string body;
 
@@ -39,12 +39,14 @@ struct http_call {
 /// Thread-safe.
 class http_client {
 public:
-  http_client(std::string url, std::string token) : url_(std::move(url)), token_(std::move(token)) {}
+  http_client(std::string url, std::string token)
+    : url_(std::move(url)),
+      token_(std::move(token)) {}
 
   http_reply send(const http_call& call) const;
   http_reply get(const std::string& path) const;
   http_reply post(const std::string& path, const json& body = json::object(),
-                                std::map<std::string, std::string> headers = {}) const;
+                  std::map<std::string, std::string> headers = {}) const;
   http_reply remove(const std::string& path) const;
 
   [[nodiscard]] const std::string& url() const { return url_; }
@@ -58,7 +60,7 @@ private:
 /// One frame of an event stream.
 struct sse_frame {
   std::string id;
-  std::string event;   ///< empty if the frame names none
+  std::string event; ///< empty if the frame names none
   std::string data;
 
   [[nodiscard]] json parsed() const;
@@ -76,8 +78,8 @@ public:
     std::string method = "GET";
     std::optional<std::string> body = {};
     std::map<std::string, std::string> headers = {};
-    bool stalled = false;          ///< takes no byte after the response's head until `resume`
-    long bytes_per_second = 0;     ///< 0: as fast as it comes
+    bool stalled = false;      ///< takes no byte after the response's head until `resume`
+    long bytes_per_second = 0; ///< 0: as fast as it comes
   };
 
   sse_reader(const http_client& client, const std::string& path);
@@ -94,7 +96,8 @@ public:
   bool wait(const std::function<bool(const frames&)>& enough,
             std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
   /// Waits for a frame of this event type (or whose data has this `type`).
-  bool wait_for(const std::string& type, std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
+  bool wait_for(const std::string& type,
+                std::chrono::milliseconds limit = std::chrono::seconds(15)) const;
   /// Waits for the response's head.
   bool wait_for_status(std::chrono::milliseconds limit = std::chrono::seconds(10)) const;
   /// Waits for the stream's end. False if it still runs after `limit`.

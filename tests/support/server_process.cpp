@@ -44,8 +44,8 @@ pid_t spawn(std::vector<std::string> argv, const std::map<std::string, std::stri
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   posix_spawn_file_actions_addchdir_np(&files, directory.c_str());
   pid_t child = -1;
-  const int problem = ::posix_spawn(&child, argv[0].c_str(), &files, nullptr,
-                                    pointers(argv).data(), pointers(entries).data());
+  const int problem = ::posix_spawn(&child, argv[0].c_str(), &files, nullptr, pointers(argv).data(),
+                                    pointers(entries).data());
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0) {
     throw std::runtime_error("cannot start " + argv[0]);
@@ -60,24 +60,27 @@ int exit_value(int raw) {
 
 } // namespace
 
-server_process::server_process(server_options how) : how_(std::move(how)) { start(); }
+server_process::server_process(server_options how) : how_(std::move(how)) {
+  start();
+}
 
-server_process::~server_process() { kill(); }
+server_process::~server_process() {
+  kill();
+}
 
 void server_process::launch() {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw std::runtime_error("cannot make a pipe");
   }
-  std::map<std::string, std::string> environment{
-    {"PATH", "/usr/local/bin:/usr/bin:/bin"},
-    {"HOME", path("home")},
-    {"HOST", "127.0.0.1"},
-    {"PORT", "0"},
-    {"WORKSPACE_ROOT", path("workspaces")},
-    {"SETTINGS_PATH", path("settings.json")},
-    {"TIDEMARK_DATA_DIR", path("data")},
-    {"TIDEMARK_AGENT", "demo"}};
+  std::map<std::string, std::string> environment{{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                                 {"HOME", path("home")},
+                                                 {"HOST", "127.0.0.1"},
+                                                 {"PORT", "0"},
+                                                 {"WORKSPACE_ROOT", path("workspaces")},
+                                                 {"SETTINGS_PATH", path("settings.json")},
+                                                 {"TIDEMARK_DATA_DIR", path("data")},
+                                                 {"TIDEMARK_AGENT", "demo"}};
   if (!how_.token.empty()) {
     environment["INTERNAL_API_TOKEN"] = how_.token;
   }
@@ -133,7 +136,8 @@ std::string server_process::listening_url(std::size_t from) const {
   const std::lock_guard lock(mutex_);
   const std::string mark = "listening on http://";
   const auto found = output_.find(mark, from);
-  const auto end = output_.find_first_of(" \r\n", found == std::string::npos ? found : found + mark.size());
+  const auto end =
+    output_.find_first_of(" \r\n", found == std::string::npos ? found : found + mark.size());
   if (found == std::string::npos || end == std::string::npos) {
     return {};
   }

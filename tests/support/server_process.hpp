@@ -49,9 +49,13 @@ public:
   /// A file or directory of this server: `data`, `workspaces`, `settings.json`, `home`.
   [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
   /// The working directory of a workspace's agent.
-  [[nodiscard]] std::string workspace(const std::string& id) const { return path("workspaces/" + id); }
+  [[nodiscard]] std::string workspace(const std::string& id) const {
+    return path("workspaces/" + id);
+  }
   /// Environment of the next start.
-  void set_environment(const std::string& name, const std::string& value) { how_.environment[name] = value; }
+  void set_environment(const std::string& name, const std::string& value) {
+    how_.environment[name] = value;
+  }
 
 private:
   void read_output(int from);
