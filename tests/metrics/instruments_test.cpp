@@ -3,6 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 
 using namespace tidemark;
@@ -60,4 +63,18 @@ SCENARIO("the log's figures are read at each scrape") {
   const auto page = metrics.expose();
   CHECK(page.find("tidemark_log_size_bytes 11") != std::string::npos);
   CHECK(page.find("tidemark_log_head_position 14") != std::string::npos);
+}
+
+SCENARIO("every metric has its row in the operator's page") {
+  std::ifstream page{TIDEMARK_SOURCE_DIR "/docs/operations.md"};
+  const std::string documented{std::istreambuf_iterator<char>{page}, {}};
+  std::istringstream exposition{instruments{"1"}.expose()};
+  // Families without a series yet are not exposed; these are all the others.
+  for (std::string line; std::getline(exposition, line);) {
+    if (!line.starts_with("# HELP "))
+      continue;
+    const auto name = line.substr(7, line.find(' ', 7) - 7);
+    INFO(name);
+    CHECK(documented.find("| `" + name + "` |") != std::string::npos);
+  }
 }
