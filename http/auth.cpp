@@ -46,6 +46,31 @@ bool is_address(std::string_view host) {
   return !failed;
 }
 
+struct authority {
+  std::string host;
+  std::string_view port;
+};
+
+authority authority_of(std::string_view text, std::string_view default_port) {
+  const auto after_host = text.starts_with('[') ? text.find(']') : std::size_t{0};
+  const auto colon = after_host == text.npos ? text.npos : text.find(':', after_host);
+  const auto port = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
+  return {host_of(text), port.empty() ? default_port : port};
+}
+
+/// `https` is ours only where something in front of us may speak it (`any_host`).
+bool is_own_origin(std::string_view host, std::string_view origin, bool any_host) {
+  constexpr std::string_view plain = "http://";
+  constexpr std::string_view secure = "https://";
+  const auto is_secure = origin.starts_with(secure);
+  if (!origin.starts_with(plain) && !(is_secure && any_host))
+    return false;
+  const auto default_port = is_secure ? "443" : "80";
+  const auto other = authority_of(origin.substr((is_secure ? secure : plain).size()), default_port);
+  const auto own = authority_of(host, default_port);
+  return !other.host.empty() && other.host == own.host && other.port == own.port;
+}
+
 } // namespace
 
 bool same_secret(std::string_view given, std::string_view expected) {
@@ -65,14 +90,16 @@ bool bears_token(std::string_view authorization, std::string_view token) {
   return same_secret(trimmed(authorization.substr(scheme.size())), token);
 }
 
+std::string refuse_site(std::string_view fetch_site) {
+  if (fetch_site.empty() || fetch_site == "same-origin" || fetch_site == "none")
+    return {};
+  return "requests from pages of another origin are refused";
+}
+
 std::string refuse_origin(std::string_view host, std::string_view origin, bool any_host) {
+  if (!origin.empty() && !is_own_origin(host, origin, any_host))
+    return "requests from pages of another origin are refused";
   const auto own = host_of(host);
-  if (!origin.empty()) {
-    const auto scheme = origin.find("://");
-    const auto other = scheme == origin.npos ? std::string_view{} : origin.substr(scheme + 3);
-    if (other.empty() || host_of(other) != own)
-      return "requests from pages of another origin are refused";
-  }
   const auto local_name =
     own.empty() || is_address(own) || is_loopback(own) || own.find('.') == own.npos;
   if (!any_host && !local_name)

@@ -45,10 +45,24 @@ problem refusal(int status, std::string code, std::string detail, std::string li
   return what;
 }
 
-bool is_plain_form(std::string_view content_type) {
-  const auto kind = content_type.substr(0, content_type.find(';'));
-  return kind.starts_with("text/plain") || kind.starts_with("application/x-www-form-urlencoded")
-         || kind.starts_with("multipart/form-data");
+bool same_word(std::string_view a, std::string_view b) {
+  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
+}
+
+bool is_json(std::string_view content_type) {
+  auto kind = content_type.substr(0, content_type.find(';'));
+  while (kind.ends_with(' ') || kind.ends_with('\t'))
+    kind.remove_suffix(1);
+  return same_word(kind, "application/json");
+}
+
+/// Whether a proxy in front of us could see another end of this request than we do.
+bool is_framed_doubtfully(const bhttp::request_header<>& request) {
+  const auto codings = request.count(bhttp::field::transfer_encoding);
+  if (codings == 0)
+    return false;
+  return codings > 1 || request.version() == 10 || request.count(bhttp::field::content_length) > 0
+         || !same_word(view(request[bhttp::field::transfer_encoding]), "chunked");
 }
 
 std::string joined(std::vector<std::string> methods) {
@@ -177,15 +191,14 @@ connection::step connection::refuse_parse(const boost::system::error_code& faile
   auto why = problem{};
   if (failed == bhttp::error::header_limit) {
     metrics.http_limit_hit("header");
-    why =
-      refusal(431, "too_large",
-              fmt::format("the request's headers are larger than {} bytes (http.max_header_bytes)",
-                          options.max_header_bytes),
-              "header");
+    why = refusal(431, "too_large",
+                  fmt::format("the request's headers are larger than {} bytes (http.max_header)",
+                              options.max_header_bytes),
+                  "header");
   } else if (failed == bhttp::error::body_limit || failed == bhttp::error::buffer_overflow) {
     metrics.http_limit_hit("body");
     why = refusal(413, "too_large",
-                  fmt::format("the request's body is larger than {} bytes (http.max_body_bytes)",
+                  fmt::format("the request's body is larger than {} bytes (http.max_body)",
                               options.max_body_bytes),
                   "body");
   } else {
@@ -201,19 +214,29 @@ std::string_view connection::header(bhttp::field name) const {
   return view(parser_->get()[name]);
 }
 
+std::string_view connection::header(std::string_view name) const {
+  return view(parser_->get()[boost::beast::string_view{name.data(), name.size()}]);
+}
+
 task<bool> connection::admit(const router::match& route) {
   const auto& options = context_.services.options;
   const auto version = parser_->get().version();
   const auto origin = header(bhttp::field::origin);
   auto why = std::optional<problem>{};
   auto headers = std::map<std::string, std::string>{};
+  const auto with_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
   if (version != 11 && version != 10) {
     why = refusal(505, "unsupported", "only HTTP/1.0 and HTTP/1.1 are served");
+  } else if (is_framed_doubtfully(parser_->get())) {
+    why = refusal(400, "invalid_argument",
+                  "the only Transfer-Encoding is chunked, and then without Content-Length");
+  } else if (auto foreign = refuse_site(header("Sec-Fetch-Site")); !foreign.empty()) {
+    why = refusal(403, "forbidden", std::move(foreign));
   } else if (auto stranger = refuse_origin(header(bhttp::field::host), origin,
                                            !options.token.empty() || options.insecure_no_auth);
              !stranger.empty()) {
     why = refusal(403, "forbidden", std::move(stranger));
-  } else if (!origin.empty() && is_plain_form(header(bhttp::field::content_type))) {
+  } else if (!origin.empty() && with_body && !is_json(header(bhttp::field::content_type))) {
     why =
       refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
   } else if (!options.token.empty() && route.path_template != "/health"

@@ -50,6 +50,7 @@ private:
   /// Answers a request that reaches no handler.
   task<bool> answer(problem what, std::map<std::string, std::string> headers = {});
   [[nodiscard]] std::string_view header(boost::beast::http::field name) const;
+  [[nodiscard]] std::string_view header(std::string_view name) const;
   void record(std::string_view route, int status) const;
 
   connection_context& context_;

@@ -55,6 +55,17 @@ SCENARIO("a page of another host may not ask, nor a name that a stranger's DNS p
   CHECK_FALSE(refuse_origin("evil.example:7021", "http://evil.example:7021", false).empty());
   CHECK(refuse_origin("agents.example", "", true).empty());
   CHECK(refuse_origin("agents.example", "https://agents.example", true).empty());
+  CHECK_FALSE(refuse_origin("localhost:7021", "http://localhost:3000", true).empty());
+  CHECK_FALSE(refuse_origin("localhost:7021", "http://localhost", true).empty());
+  CHECK_FALSE(refuse_origin("localhost:7021", "https://localhost:7021", false).empty());
+  CHECK_FALSE(refuse_origin("[::1]:7021", "http://[::1]:7022", true).empty());
+  CHECK(refuse_origin("[::1]:7021", "http://[::1]:7021", false).empty());
+  CHECK(refuse_origin("localhost:80", "http://LOCALHOST", false).empty());
+  CHECK(refuse_site("").empty());
+  CHECK(refuse_site("none").empty());
+  CHECK(refuse_site("same-origin").empty());
+  CHECK_FALSE(refuse_site("same-site").empty());
+  CHECK_FALSE(refuse_site("cross-site").empty());
   CHECK(refuse_origin("sandbox:7021", "", false).empty());
   CHECK(refuse_origin("[::1]:7021", "", false).empty());
 }
