@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 constexpr auto longest_poll = std::chrono::milliseconds{20};
 constexpr auto longest_proof = std::chrono::seconds{5}; // of the client's acknowledgement
+/// For the client to close in turn. Below the time that a stopping workspace gives its clients.
+constexpr auto longest_goodbye = std::chrono::milliseconds{800};
 
 /// `1a2b\r\n` into `out`; returns its length.
 std::size_t chunk_header(std::array<char, 20>& out, std::size_t size) {
@@ -88,13 +90,25 @@ task<bool> chunked_body::finish() {
   auto pause = std::chrono::milliseconds{1};
   while (!broken_) {
     if (wire_->all_acknowledged())
-      co_return true;
+      co_return how_.silent || co_await taken();
     if (wire::clock::now() >= deadline || !wire_->stands())
       co_return false;
     co_await watch_->wake->wait(pause);
     pause = std::min(2 * pause, longest_poll);
   }
   co_return false;
+}
+
+task<bool> chunked_body::taken() {
+  wire_->end_output();
+  const auto deadline = wire::clock::now() + longest_goodbye;
+  while (!watch_->left) {
+    const auto left = deadline - wire::clock::now();
+    if (left <= wire::clock::duration::zero())
+      co_return true;
+    co_await watch_->wake->wait(left);
+  }
+  co_return wire_->peer_ended();
 }
 
 task<void> chunked_body::wait(std::chrono::steady_clock::duration limit) {

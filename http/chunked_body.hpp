@@ -37,6 +37,10 @@ private:
   };
   static task<void> watch(std::shared_ptr<wire> from, std::shared_ptr<departure> told);
 
+  /// Bytes that wait unread on the client's machine are acknowledged too: a client that dies over
+  /// them resets the connection, one that has them closes it, a slow one does neither.
+  task<bool> taken();
+
   std::shared_ptr<wire> wire_;
   std::shared_ptr<departure> watch_;
   settings how_;

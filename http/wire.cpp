@@ -40,6 +40,7 @@ wire::task<wire::outcome> wire::read_some(std::optional<clock::time_point> deadl
   const auto result = co_await socket_.async_read_some(target, as_result);
   read_by_.reset();
   input_.commit(std::get<1>(result));
+  peer_ended_ = peer_ended_ || std::get<0>(result) == boost::asio::error::eof;
   co_return outcome_of(std::get<0>(result));
 }
 
@@ -79,6 +80,11 @@ wire::task<void> wire::linger(clock::duration limit) {
     const auto result = co_await read_some(deadline);
     going = result == outcome::done && clock::now() < deadline;
   }
+}
+
+void wire::end_output() {
+  boost::system::error_code ignored;
+  socket_.shutdown(tcp_socket::shutdown_send, ignored);
 }
 
 bool wire::stands() {

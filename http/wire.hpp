@@ -45,6 +45,11 @@ public:
   /// True if the peer's machine has acknowledged every byte sent and the connection stands.
   [[nodiscard]] bool all_acknowledged();
 
+  /// Tells the peer that nothing more comes.
+  void end_output();
+  /// The peer has closed its side in order, as far as reading has shown.
+  [[nodiscard]] bool peer_ended() const { return peer_ended_; }
+
   /// Cancels operations whose deadline has passed.
   void expire(clock::time_point now);
   /// Ends all operations; the coroutine that owns the connection then leaves.
@@ -61,6 +66,7 @@ private:
   std::optional<clock::time_point> read_by_;
   std::optional<clock::time_point> write_by_;
   bool expired_ = false;
+  bool peer_ended_ = false;
 };
 
 } // namespace tidemark

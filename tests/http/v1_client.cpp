@@ -77,6 +77,14 @@ bool v1_call::read_until(std::string_view text) {
 
 void v1_call::read_all() {
   while (!complete() && read_some()) {}
+  if (complete())
+    leave(false);
+}
+
+bool v1_call::has_waiting(std::string_view text) const {
+  char buffer[65536];
+  const auto got = ::recv(socket_, buffer, sizeof buffer, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 && std::string_view{buffer, static_cast<std::size_t>(got)}.ends_with(text);
 }
 
 bool v1_call::complete() const {

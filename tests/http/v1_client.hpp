@@ -24,8 +24,10 @@ public:
 
   /// Reads until `text` has arrived. False at the deadline or the end of the connection.
   bool read_until(std::string_view text);
-  /// Reads to the end of the answer.
+  /// Reads to the end of the answer, then closes as clients do.
   void read_all();
+  /// True if what has arrived and was not read ends like this.
+  [[nodiscard]] bool has_waiting(std::string_view text) const;
   /// Closes: politely, or with a reset.
   void leave(bool by_reset);
 

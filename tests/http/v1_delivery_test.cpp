@@ -49,6 +49,26 @@ outcome_seen play(v1_stage& stage, const std::string& workspace, behaviour how, 
 
 } // namespace
 
+SCENARIO("a result that its client dies over, arrived but unread, is pending") {
+  v1_stage stage;
+  for (const auto* path : {"/api/v1/message", "/api/v1/message/stream"}) {
+    INFO(path);
+    const auto workspace = std::string{path}.ends_with("stream") ? "streamed" : "waited";
+    auto body = json::object();
+    body["content"] = "hi";
+    body["workspace_id"] = workspace;
+    v1_call client{stage.port, "POST", path, dump_json(body)};
+    REQUIRE(eventually([&] { return !stage.workspaces.begun(workspace).empty(); }));
+    const auto turn = stage.workspaces.begun(workspace);
+    stage.workspaces.start(workspace, turn);
+    stage.workspaces.succeed(workspace, turn, "result");
+    REQUIRE(eventually([&] { return client.has_waiting("\r\n0\r\n\r\n"); }));
+    client.leave(false); // with unread bytes the kernel makes a reset of it
+    REQUIRE(eventually([&] { return stage.workspaces.undelivered(workspace) == 0; }));
+    CHECK(stage.workspaces.pending(workspace).size() == 1);
+  }
+}
+
 SCENARIO("whatever its client does, a result is delivered or pending: never both, never neither") {
   const auto seed = std::random_device{}();
   std::mt19937_64 random{seed};
