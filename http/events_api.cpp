@@ -3,9 +3,10 @@
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
 
-#include "base/logging.hpp"
 #include "replay/sse_frame.hpp"
 #include "replay/subscription.hpp"
+
+#include <fmt/format.h>
 
 #include <random>
 
@@ -186,8 +187,11 @@ public:
     if (!co_await greet())
       co_return;
     auto going = true;
+    // After a failure the body stays without its end: what was cut short must not look complete.
     while (going && !out_.client_left() && !services_.stopping)
       going = co_await step();
+    if (failed_)
+      co_return;
     // Also on shutdown: a body without its end would look like a broken network.
     co_await out_.finish();
   }
@@ -216,7 +220,9 @@ private:
       const auto read = [this] { return source_.read_log(log_piece, batch_); };
       const auto result = co_await with_.blocking(read);
       if (!result) {
-        logging::warning("http", "a reader's events cannot be read: {}", result.error().describe());
+        // What lies before the damage is whole.
+        if (co_await send("log"))
+          co_await tell_failure(result.error());
         co_return false;
       }
       co_return co_await send("log");
@@ -232,6 +238,17 @@ private:
     const auto until = last_write_ + services_.options.heartbeat;
     co_await out_.wait(until - clock::now());
     co_return co_await beat();
+  }
+
+  /// The reason where the form has a place for it.
+  task<void> tell_failure(error why) {
+    failed_ = true;
+    const auto what = problem::of(why);
+    const auto err_id = log_failure(with_.route(), what.code, what.detail, what.status);
+    if (!frames())
+      co_return;
+    buffer_ = "event: error\ndata: " + problem_json(what, err_id) + "\n\n";
+    co_await flush();
   }
 
   /// Writes the batch's events that the reader wants.
@@ -296,6 +313,7 @@ private:
   clock::time_point last_write_ = clock::now();
   std::size_t sent_ = 0;
   bool enough_ = false; // `limit` was reached
+  bool failed_ = false; // the log could not be read
 };
 
 std::map<std::string, std::string> stream_headers(const reading& what) {

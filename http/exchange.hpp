@@ -28,13 +28,15 @@ using task = boost::asio::awaitable<T, asio_unit::executor>;
 
 using http_request = boost::beast::http::request<boost::beast::http::string_body>;
 
-/// A response body sent piece by piece with chunked encoding. Used by one coroutine.
+/// A response body sent piece by piece with chunked encoding. Used by one coroutine. One that goes
+/// without `finish` breaks the connection: its client sees that the body is not whole.
 class body_stream {
 public:
   virtual ~body_stream() = default;
   /// False once the client is gone or too slow (options.write_timeout without progress).
   virtual task<bool> write(std::string_view bytes) = 0;
-  /// Ends the body properly. True if the client's machine has acknowledged every byte.
+  /// Ends the body properly. True if the client's machine has acknowledged every byte and the
+  /// client did not throw the connection away then.
   virtual task<bool> finish() = 0;
   /// Waits until `wake()` was called, the client has left, or `limit` has passed.
   virtual task<void> wait(std::chrono::steady_clock::duration limit) = 0;

@@ -38,6 +38,7 @@ void add_operations_routes(
   router& to);                    ///< /health, /ready, /metrics           (http/operations_api.cpp)
 void add_turn_routes(router& to); ///< native: turns                       (http/turns_api.cpp)
 void add_event_routes(router& to);   ///< native: events of one workspace     (http/events_api.cpp)
+void add_verify_routes(router& to);  ///< native: proof of one workspace      (http/verify_api.cpp)
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)

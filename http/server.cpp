@@ -87,6 +87,7 @@ struct http_server::state {
     add_operations_routes(routes);
     add_turn_routes(routes);
     add_event_routes(routes);
+    add_verify_routes(routes);
     add_message_routes(routes);
     add_workspace_routes(routes);
   }

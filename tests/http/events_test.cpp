@@ -51,6 +51,25 @@ long resident_kb() {
   return usage.ru_maxrss;
 }
 
+/// Events that are in the log only, so that a reader has to go there.
+void append_cold(server_fixture& server, const std::string& workspace, std::size_t count) {
+  const auto stream = server.log.acquire(workspace);
+  REQUIRE(stream);
+  append_request request;
+  request.stream = stream->id;
+  request.incarnation = stream->incarnation;
+  request.expected = stream->head;
+  for (std::size_t i = 0; i < count; ++i) {
+    new_event e;
+    e.type = "agent.notice";
+    e.time = timestamp{1'000'000'000};
+    e.data = "{}";
+    request.events.push_back(std::move(e));
+  }
+  const auto requests = std::vector<append_request>{request};
+  REQUIRE(server.log.commit(requests).front());
+}
+
 } // namespace
 
 SCENARIO("a page holds the events after the cursor and says where to go on") {
@@ -270,4 +289,43 @@ SCENARIO("shutdown ends streams with a proper end of the body, within its limit"
   got += client.read_all();
   CHECK(ends_properly(got));
   CHECK(client.closed_by_server());
+}
+
+SCENARIO("a reader that meets damage gets what lies before it and never a proper end") {
+  server_fixture server;
+  append_cold(server, "w", 10);
+  server.seen.damaged_at = 6;
+  const auto plain = server.get(path, lines);
+  CHECK(status_of(plain) == 200);
+  CHECK(offsets(body_of(plain)) == range(1, 5));
+  CHECK_FALSE(ends_properly(plain));
+  const auto frames = server.get(path, sse);
+  CHECK(offsets(body_of(frames)) == range(1, 5));
+  CHECK(has(frames, "event: error\ndata: {"));
+  CHECK(has(frames, R"("code":"corrupt")"));
+  CHECK_FALSE(ends_properly(frames));
+  CHECK(status_of(server.get(path)) == 500);
+  AND_THEN("the rest can be read from behind the damage") {
+    CHECK(offsets(body_of(server.get(path + "?after=6", lines))) == range(7, 10));
+  }
+}
+
+SCENARIO("verify says whether a workspace's events are unaltered, and where they are not") {
+  server_fixture server;
+  server.append("w", 10);
+  const auto target = "/api/v1/workspaces/w/verify";
+  const auto good = parse_json(body_of(server.get(target)));
+  REQUIRE(good);
+  CHECK(string_or(*good, "workspace") == "w");
+  CHECK(int_or(*good, "epoch", 0) == 1);
+  CHECK(int_or(*good, "checked", 0) == 10);
+  CHECK(bool_or(*good, "ok", false));
+  CHECK((*good)["first_bad"].is_null());
+  server.seen.damaged_at = 4;
+  const auto bad = parse_json(body_of(server.get(target)));
+  REQUIRE(bad);
+  CHECK_FALSE(bool_or(*bad, "ok", true));
+  CHECK(int_or(*bad, "first_bad", 0) == 4);
+  CHECK_FALSE(string_or(*bad, "problem").empty());
+  CHECK(status_of(server.get("/api/v1/workspaces/none/verify")) == 404);
 }

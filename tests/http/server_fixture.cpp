@@ -137,7 +137,7 @@ struct server_fixture::parts {
         [](stop_atom) { return true; },
       };
     });
-    services.reset(new http_services{f.options, f.log, f.events, f.metrics, directory, probe, pool,
+    services.reset(new http_services{f.options, f.seen, f.events, f.metrics, directory, probe, pool,
                                      "/tmp", "1.2.3", policy::agent, f.stopping});
     server = std::make_unique<http_server>(system, *services);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "damaged_log.hpp"
 #include "http/server.hpp"
 #include "storage/memory_log.hpp"
 
@@ -59,6 +60,7 @@ public:
 
   std::uint16_t port = 0;
   memory_log log;
+  damaged_log seen{log}; ///< what the server reads
   hub events;
   instruments metrics{"test"};
   http_options options;

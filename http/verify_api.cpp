@@ -1,0 +1,55 @@
+#include "http/problem.hpp"
+#include "http/router.hpp"
+
+// Proof that the events of one workspace are unaltered (docs/events.md, Verifying).
+namespace tidemark {
+
+namespace {
+
+struct verdict {
+  stream_info stream;
+  chain_report report;
+};
+
+json to_json(const verdict& v) {
+  auto body = json::object();
+  body["workspace"] = v.stream.name;
+  body["epoch"] = v.stream.incarnation.value;
+  body["checked"] = v.report.checked;
+  body["ok"] = !v.report.first_bad;
+  body["first_bad"] = v.report.first_bad ? json(v.report.first_bad->value) : json(nullptr);
+  body["problem"] = v.report.problem;
+  return body;
+}
+
+task<void> verify(exchange& with) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace) {
+    co_await send_error(with, workspace.error());
+    co_return;
+  }
+  const auto* log = &with.services().log;
+  const auto check = [log, name = workspace->str()]() -> expected<verdict> {
+    auto stream = log->find(name);
+    if (!stream)
+      return tl::make_unexpected(stream.error());
+    auto report = log->verify(stream->id);
+    if (!report)
+      return tl::make_unexpected(report.error());
+    return verdict{std::move(*stream), std::move(*report)};
+  };
+  const auto result = co_await with.blocking(check);
+  if (!result) {
+    co_await send_error(with, result.error());
+    co_return;
+  }
+  co_await with.send(200, dump_json(to_json(*result)));
+}
+
+} // namespace
+
+void add_verify_routes(router& to) {
+  to.add("GET", "/api/v1/workspaces/{id}/verify", verify);
+}
+
+} // namespace tidemark
