@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <ostream>
 #include <thread>
 #include <utility>
@@ -135,22 +136,28 @@ public:
 
   /// The ordered end: no new work, running turns end as interrupted and durable, their readers hear
   /// of it, then everything beneath them goes.
-  void stop() {
+  void stop(shutdown_watchdog& watchdog) {
     stopping_ = true;
+    watchdog.now_ending("the listener");
     if (http_)
       http_->stop_accepting();
     caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
     {
       caf::scoped_actor self{actors_};
+      watchdog.now_ending("the workspaces");
       stop_actor(self, directory_, "directory", 5s);
       events_.wake_all();
+      watchdog.now_ending("the connections");
       if (http_)
         http_->stop(1500ms);
+      watchdog.now_ending("the agent probe and the log writer");
       stop_actor(self, probe_, "probe", 1s);
       stop_actor(self, writer_, "log writer", 1s);
     }
+    watchdog.now_ending("the I/O threads");
     http_.reset();
     services_.reset();
+    watchdog.now_ending("work on the disk");
     blocking_.stop();
     blocking_.join();
     // A handle that is left over would keep the actor system from ending.
@@ -158,6 +165,7 @@ public:
     probe_ = agent_probe_actor{};
     directory_ = directory_actor{};
     writer_ = log_writer_actor{};
+    watchdog.now_ending("the actors and their agents");
   }
 
 private:
@@ -216,11 +224,16 @@ expected<std::string> prepare_directories(const settings& what) {
   return load_or_create_instance(what.data_directory);
 }
 
-/// Serves until told to stop; `stopped` says why.
-int serve(const settings& what, server& running, std::ostream& out) {
+/// Serves until told to stop and leaves `watchdog` behind, which guards what is still to end.
+int serve(const settings& what, server& running, std::optional<shutdown_watchdog>& watchdog,
+          std::ostream& out) {
+  const auto guard = [&]() -> shutdown_watchdog& {
+    return watchdog.emplace(what.shutdown_limit, exit_failed,
+                            [&what] { kill_marked(what.agent.instance); });
+  };
   const auto port = running.start();
   if (!port) {
-    running.stop();
+    running.stop(guard());
     return cannot_start(port.error());
   }
   out << "tidemark listening on " << server_url(what.http.host, *port) << std::endl;
@@ -229,9 +242,7 @@ int serve(const settings& what, server& running, std::ostream& out) {
     logging::info("server", "stopping on signal {}", why.signal);
   else
     logging::error("server", "stopping: {}", why.fault);
-  const shutdown_watchdog watchdog{what.shutdown_limit, exit_failed,
-                                   [&] { kill_marked(what.agent.instance); }};
-  running.stop();
+  running.stop(guard());
   return why.fault.empty() ? exit_ok : exit_cannot_start;
 }
 
@@ -249,6 +260,8 @@ int run_server(const settings& given, std::ostream& out) {
     return cannot_start(allowed.error());
   check_limits(given);
   auto what = given;
+  // Before the log, so that it goes after it: closing the log can hang as well.
+  std::optional<shutdown_watchdog> watchdog;
   instruments metrics{TIDEMARK_VERSION};
   // The log's lock comes first: whoever holds it may kill what carries the directory's mark.
   auto log = open_rocks_log(measured(what.log, metrics));
@@ -264,8 +277,9 @@ int run_server(const settings& given, std::ostream& out) {
   int code = exit_ok;
   {
     server running{what, **log, metrics};
-    code = serve(what, running, out);
+    code = serve(what, running, watchdog, out);
   }
+  watchdog->now_ending("the log");
   // Nothing an agent started outlives the server, whatever went wrong above.
   clear_leftovers(what);
   return code;

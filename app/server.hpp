@@ -10,7 +10,7 @@ namespace tidemark {
 /// `http://127.0.0.1:7021`; IPv6 addresses in brackets.
 std::string server_url(std::string_view host, std::uint16_t port);
 
-/// Runs the server until SIGTERM or SIGINT and returns the exit code of the process.
+/// Runs the server until SIGTERM, SIGINT, SIGHUP or SIGQUIT and returns the exit code of the process.
 ///
 /// Writes exactly one line to `out`, once it serves: `tidemark listening on http://127.0.0.1:7021`.
 /// Everything else goes to the log on stderr. Order of start: log, processes left by an earlier

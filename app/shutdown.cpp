@@ -12,12 +12,24 @@
 namespace tidemark {
 namespace {
 
+/// A blocked signal is queued even if it is ignored, so what nohup ignores is left out.
+bool is_ignored(int number) {
+  struct sigaction present {};
+  return ::sigaction(number, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 sigset_t handled_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGCHLD})
+  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGCHLD})
     sigaddset(&set, number);
+  if (!is_ignored(SIGHUP))
+    sigaddset(&set, SIGHUP);
   return set;
+}
+
+bool asks_to_stop(int number) {
+  return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP;
 }
 
 // Set once by whichever thread fails first and read by the main thread after the signal.
@@ -29,12 +41,15 @@ std::string fault_so_far() {
   return fault_text;
 }
 
-/// The next of our signals, or 0 after `limit`.
+/// The next of our signals, or 0 after `limit` or if the signal came from `fail_server`, which is
+/// nobody's wish to hurry.
 int next_signal(std::chrono::milliseconds limit) {
   const auto set = handled_signals();
   const timespec until{limit.count() / 1000, (limit.count() % 1000) * 1'000'000};
-  const int number = ::sigtimedwait(&set, nullptr, &until);
-  return number < 0 ? 0 : number;
+  siginfo_t sender{};
+  const int number = ::sigtimedwait(&set, &sender, &until);
+  const bool from_us = sender.si_code == SI_USER && sender.si_pid == ::getpid();
+  return number < 0 || from_us ? 0 : number;
 }
 
 } // namespace
@@ -51,7 +66,7 @@ stop_reason wait_for_stop() {
     const int number = next_signal(std::chrono::seconds{1});
     if (auto fault = fault_so_far(); !fault.empty())
       return {0, std::move(fault)};
-    if (number == SIGTERM || number == SIGINT)
+    if (asks_to_stop(number))
       return {number, {}};
     if (is_init)
       reap_orphans({"tidemark-guard", "tidemark"});
@@ -70,6 +85,7 @@ void fail_server(std::string fault) {
 
 struct shutdown_watchdog::state {
   std::atomic<bool> over = false;
+  std::atomic<const char*> part = "the server";
   std::thread runner;
 };
 
@@ -77,22 +93,26 @@ shutdown_watchdog::shutdown_watchdog(std::chrono::milliseconds limit, int forced
                                      std::function<void()> last_act)
   : state_(std::make_unique<state>()) {
   state_->runner =
-    std::thread{[over = &state_->over, limit, forced_code, last_act = std::move(last_act)] {
+    std::thread{[s = state_.get(), limit, forced_code, last_act = std::move(last_act)] {
       const auto deadline = std::chrono::steady_clock::now() + limit;
       const char* why = "shutdown took too long";
-      while (!*over && std::chrono::steady_clock::now() < deadline) {
-        const int number = next_signal(std::chrono::milliseconds{20});
-        if (number == SIGTERM || number == SIGINT) {
+      while (!s->over && std::chrono::steady_clock::now() < deadline) {
+        if (asks_to_stop(next_signal(std::chrono::milliseconds{20}))) {
           why = "asked a second time";
           break;
         }
       }
-      if (*over)
+      if (s->over)
         return;
-      logging::error("server", "{}: ending at once", why);
+      logging::error("server", "{}: ending at once, while this was still running: {}", why,
+                     s->part.load());
       last_act();
       ::_exit(forced_code);
     }};
+}
+
+void shutdown_watchdog::now_ending(const char* part) {
+  state_->part = part;
 }
 
 shutdown_watchdog::~shutdown_watchdog() {
