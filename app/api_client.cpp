@@ -9,8 +9,10 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -95,6 +97,11 @@ expected<void> perform(transfer& t, const api_address& address) {
     return tl::unexpected(error_of_response({t.status(), t.error_body}));
   if (code == CURLE_OK || t.ended_by_us)
     return {};
+  if (t.status() != 0)
+    return fail(errc::io,
+                fmt::format("the answer of {} broke off before its end ({}); the server's "
+                            "log says why",
+                            address.url, curl_easy_strerror(code)));
   return fail(errc::unavailable,
               fmt::format("no answer from {}: {}", address.url, curl_easy_strerror(code)));
 }
@@ -112,11 +119,21 @@ errc code_of_status(int status) {
   }
 }
 
+bool worth_retrying(const error& why) {
+  return why.code == errc::unavailable || why.code == errc::internal || why.code == errc::io;
+}
+
 /// Sleeps in small pieces, so that an interrupt ends it.
 void wait_for(std::chrono::milliseconds delay) {
   const auto until = std::chrono::steady_clock::now() + delay;
   while (!interrupted && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::min(delay, 50ms));
+}
+
+/// The status that a problem names, as the answer it stands for would have had it.
+int status_in(const std::string& problem) {
+  const auto parsed = parse_json(problem);
+  return parsed ? static_cast<int>(int_or(*parsed, "status", 500)) : 500;
 }
 
 /// Spread out, so that many clients of one server do not come back in step.
@@ -181,9 +198,11 @@ expected<void> api_client::stream(const std::string& path, const headers& extra,
 }
 
 expected<void> api_client::follow(const std::string& path, const event_handler& take,
-                                  std::chrono::seconds patience) {
+                                  std::chrono::seconds patience, const loss_handler& on_loss) {
   sse_parser parser;
   bool over = false;
+  bool loss_told = false;
+  std::optional<error> failure;
   auto last_contact = std::chrono::steady_clock::now();
   auto delay = 100ms;
   for (;;) {
@@ -194,7 +213,12 @@ expected<void> api_client::follow(const std::string& path, const event_handler& 
     auto done = stream(path, extra, [&](std::string_view piece) {
       last_contact = std::chrono::steady_clock::now();
       delay = 100ms;
+      loss_told = false;
       for (const auto& e : parser.feed(piece)) {
+        if (e.type == "error") {
+          failure = error_of_response({status_in(e.data), e.data});
+          return false;
+        }
         over = e.type == "end" || !take(e);
         if (over)
           return false;
@@ -203,12 +227,16 @@ expected<void> api_client::follow(const std::string& path, const event_handler& 
     });
     if (over)
       return {};
-    const bool worth_retrying =
-      done || done.error().code == errc::unavailable || done.error().code == errc::internal;
-    if (!worth_retrying || interrupted)
+    // What retention has removed under the reader is told as a gap by the next connection.
+    if (failure && failure->code != errc::trimmed)
+      return tl::unexpected(*failure);
+    failure.reset();
+    if ((!done && !worth_retrying(done.error())) || interrupted)
       return interrupted ? expected<void>{fail(errc::cancelled, "interrupted")} : done;
     if (std::chrono::steady_clock::now() - last_contact > patience)
       return done ? expected<void>{fail(errc::unavailable, "the stream keeps ending")} : done;
+    if (!done && on_loss && !std::exchange(loss_told, true))
+      on_loss(done.error());
     wait_for(jittered(delay));
     delay = std::min(delay * 2, 2000ms);
   }

@@ -45,10 +45,13 @@ public:
 
   /// Called once an event; false ends following.
   using event_handler = std::function<bool(const sse_event&)>;
+  /// Told once about each time without a connection, when it begins.
+  using loss_handler = std::function<void(const error&)>;
   /// Follows an event stream and reconnects with Last-Event-ID for as long as `patience` allows
-  /// without a connection. Returns when the handler or the server (`event: end`) ends it.
+  /// without a connection. Returns when the handler or the server (`event: end`) ends it, and with
+  /// the server's reason if it cannot read on (`event: error`).
   expected<void> follow(const std::string& path, const event_handler& take,
-                        std::chrono::seconds patience);
+                        std::chrono::seconds patience, const loss_handler& on_loss = {});
 
 private:
   api_address address_;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <ostream>
+#include <poll.h>
+#include <unistd.h>
 
 namespace tidemark {
 namespace {
@@ -148,6 +150,21 @@ void describe(CLI::App& app, command_line& line) {
   add_others(app, line);
 }
 
+/// The reader of our output has left (`| head`), which is its right.
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/// The exit code, unless the results could not be written (full disk).
+int written(int code, terminal& to) {
+  to.out.flush();
+  if (to.out || code != exit_ok || reader_left())
+    return code;
+  to.err << painted(to, tint::red, "error: ") << "the output could not be written\n";
+  return exit_failed;
+}
+
 int usage_error(const std::string& message, terminal& to) {
   to.err << painted(to, tint::red, "error: ") << neutralised(message) << '\n';
   return exit_usage;
@@ -215,12 +232,22 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
   return run_with_settings(name, line, environment, to);
 }
 
+bool is_command(const CLI::App& app, const std::string& word) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(all.begin(), all.end(),
+                     [&](const CLI::App* one) { return one->get_name() == word; });
+}
+
 } // namespace
 
 int run_cli(std::vector<std::string> arguments, const environment_map& environment, terminal& to) {
   command_line line;
   CLI::App app{overview, "tidemark"};
   describe(app, line);
+  if (!arguments.empty() && !arguments.front().starts_with('-')
+      && !is_command(app, arguments.front()))
+    return usage_error(
+      fmt::format("there is no command {}; `tidemark --help` lists them", arguments.front()), to);
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the end
     app.parse(arguments);
@@ -229,7 +256,9 @@ int run_cli(std::vector<std::string> arguments, const environment_map& environme
     return app.exit(why, to.out, to.err) == 0 ? exit_ok : exit_usage;
   }
   try {
-    return run_parsed(app.get_subcommands().front()->get_name(), line, environment, to);
+    const auto name = app.get_subcommands().front()->get_name();
+    const int code = run_parsed(name, line, environment, to);
+    return name == "serve" ? code : written(code, to);
   } catch (const std::exception& why) {
     to.err << painted(to, tint::red, "error: ")
            << "this is a bug of tidemark: " << neutralised(why.what()) << '\n';

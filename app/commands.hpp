@@ -59,4 +59,7 @@ int run_version(terminal& to);
 /// Says why a call failed and what to do about it; returns the exit code that fits.
 int report_failure(const error& why, const api_address& server, terminal& to);
 
+/// For `api_client::follow`: says that it waits for the server, and how long.
+api_client::loss_handler waiting_notice(std::chrono::seconds patience, terminal& to);
+
 } // namespace tidemark

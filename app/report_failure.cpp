@@ -21,7 +21,15 @@ int report_failure(const error& why, const api_address& server, terminal& to) {
   if (why.code == errc::unauthorized)
     to.err
       << "The server wants its token: set INTERNAL_API_TOKEN to the value it was started with.\n";
-  return exit_refused;
+  // An answer that broke off, or a data directory that cannot be read.
+  return why.code == errc::io ? exit_failed : exit_refused;
+}
+
+api_client::loss_handler waiting_notice(std::chrono::seconds patience, terminal& to) {
+  return [patience, &to](const error& why) {
+    to.err << painted(to, tint::yellow, "waiting: ") << neutralised(why.message)
+           << fmt::format(" (for up to {} s; Ctrl-C ends it)", patience.count()) << std::endl;
+  };
 }
 
 } // namespace tidemark

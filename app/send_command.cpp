@@ -59,7 +59,7 @@ expected<std::string> follow_turn(api_client& client, const send_options& what,
         outcome = string_or(object_at(*envelope, "data"), "outcome");
       return outcome.empty();
     },
-    what.patience);
+    what.patience, waiting_notice(what.patience, to));
   if (!done)
     return tl::unexpected(done.error());
   if (outcome.empty())

@@ -55,7 +55,7 @@ expected<void> follow_events(api_client& client, const tail_options& what, termi
       }
       return print(e.data, what.as_json, to);
     },
-    what.patience);
+    what.patience, waiting_notice(what.patience, to));
 }
 
 } // namespace

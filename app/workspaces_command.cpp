@@ -17,7 +17,9 @@ int run_workspaces(const api_address& server, bool as_json, terminal& to) {
     return exit_ok;
   }
   const auto parsed = parse_json(response->body);
-  for (const auto& one : array_at(parsed ? *parsed : json::object(), "workspaces"))
+  if (!parsed)
+    return report_failure(error{errc::internal, "the server's response is not JSON"}, server, to);
+  for (const auto& one : array_at(*parsed, "workspaces"))
     to.out << fmt::format("{:<32} {:<5} {} {}\n", neutralised(string_or(one, "id")),
                           neutralised(string_or(one, "status")),
                           neutralised(string_or(one, "updated_at")),

@@ -29,7 +29,9 @@ run_result run(std::vector<std::string> arguments, environment_map environment =
 
 SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
   CHECK(run({}).code == exit_usage);
-  CHECK(run({"dance"}).code == exit_usage);
+  const auto no_command = run({"dance"});
+  CHECK(no_command.code == exit_usage);
+  CHECK_THAT(no_command.err, Catch::Contains("dance"));
   CHECK(run({"send", "only-a-workspace"}).code == exit_usage);
   const auto unknown = run({"serve", "--prot", "1"});
   CHECK(unknown.code == exit_usage);
@@ -52,6 +54,15 @@ SCENARIO("help teaches by examples and ends with code 0") {
              Catch::Contains("--port") && Catch::Contains("INTERNAL_API_TOKEN=$("));
   CHECK_THAT(run({"version"}).out, Catch::StartsWith("tidemark "));
   CHECK(run({"--version"}).code == exit_ok);
+}
+
+SCENARIO("results that cannot be written are no success") {
+  std::ostringstream out;
+  std::ostringstream err;
+  out.setstate(std::ios::badbit);
+  terminal to{out, err, false};
+  CHECK(run_cli({"config"}, {}, to) == exit_failed);
+  CHECK_THAT(err.str(), Catch::Contains("could not be written"));
 }
 
 SCENARIO("config shows each value with its source and no secret") {
