@@ -30,10 +30,11 @@ struct rocks_log_options {
   /// Appends are refused as `full` while the file system has less than this left.
   std::uint64_t min_free_bytes = 64ULL << 20;
   /// Write-ahead log size that forces a flush: bounds the time of a restart.
-  std::uint64_t max_wal_bytes = 128ULL << 20;
+  std::uint64_t max_wal_bytes = 64ULL << 20;
   /// Raw lines over this many bytes go to content-addressed files beside the database.
   std::size_t blob_threshold = 256 << 10;
-  /// Open although the write-ahead log is damaged before its tail, and log what was lost.
+  /// Open although the write-ahead log is damaged before its tail, missing or emptied, and log what
+  /// was lost.
   bool accept_wal_loss = false;
   bool read_only = false;
   std::function<void(const commit_figures&)> on_commit = {};
@@ -43,7 +44,7 @@ struct rocks_log_options {
 /// - `locked`: another process has the directory; the message names its pid if it is known,
 /// - `newer_format`: written by a newer Tidemark,
 /// - `corrupt`: damaged before the tail of the write-ahead log, a file missing, a directory with
-///   foreign content; never opens as if it were empty,
+///   foreign content, no event although some were acknowledged; never opens as if it were empty,
 /// - `full`, `io`.
 /// A torn tail of the write-ahead log, as a SIGKILL or power loss leaves it, is not an error.
 expected<std::unique_ptr<event_log>> open_rocks_log(rocks_log_options options);
