@@ -1,9 +1,11 @@
 #include "storage/data_directory.hpp"
 
 #include "storage/files.hpp"
+#include "storage/wal_check.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +27,7 @@ constexpr std::string_view lock_name = "tidemark.lock";
 constexpr std::string_view format_name = "tidemark.format";
 constexpr std::string_view creating = "creating";
 constexpr std::string_view complete = "complete";
+constexpr std::string_view committed = "committed"; // older builds read it as complete
 
 std::string format_line(std::string_view state) {
   return fmt::format("tidemark log {} {}\n", data_directory::format_version, state);
@@ -33,6 +36,7 @@ std::string format_line(std::string_view state) {
 struct format_fact {
   int version = 0;
   bool complete = false;
+  bool committed = false;
 };
 
 std::optional<format_fact> parse_format(std::string_view text) {
@@ -46,6 +50,7 @@ std::optional<format_fact> parse_format(std::string_view text) {
     return std::nullopt;
   const auto state = text.substr(static_cast<std::size_t>(end - text.data()));
   fact.complete = state.find(creating) == std::string_view::npos;
+  fact.committed = state.find(committed) != std::string_view::npos;
   return fact;
 }
 
@@ -109,7 +114,8 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
 data_directory::data_directory(data_directory&& other) noexcept
   : path_(std::move(other.path_)),
     lock_(std::exchange(other.lock_, -1)),
-    is_new_(other.is_new_) {}
+    is_new_(other.is_new_),
+    has_commits_(other.has_commits_) {}
 
 data_directory::~data_directory() {
   if (lock_ >= 0)
@@ -118,6 +124,20 @@ data_directory::~data_directory() {
 
 expected<void> data_directory::mark_complete(const std::filesystem::path& path) {
   return files::write_durably(path / format_name, format_line(complete));
+}
+
+expected<void> data_directory::mark_committed(const std::filesystem::path& path) {
+  return files::write_durably(path / format_name, format_line(committed));
+}
+
+bool data_directory::is_in_place() const {
+  struct stat held {};
+  struct stat found {};
+  if (lock_ < 0 || ::fstat(lock_, &held) != 0)
+    return true;
+  if (::stat((path_ / lock_name).c_str(), &found) != 0)
+    return errno != ENOENT && errno != ENOTDIR; // other failures say nothing about the place
+  return held.st_dev == found.st_dev && held.st_ino == found.st_ino;
 }
 
 // flock, not fcntl: it also keeps a second opener in this process out, and the kernel drops it when
@@ -174,6 +194,7 @@ expected<void> data_directory::inspect() {
         "{} has format {}, this build reads up to {}: start the newer Tidemark that wrote it",
         path_.string(), fact->version, format_version));
   is_new_ = !fact->complete;
+  has_commits_ = fact->committed;
   return {};
 }
 
@@ -191,8 +212,8 @@ expected<void> data_directory::require_files(bool accept_wal_loss) const {
       errc::corrupt,
       fmt::format(
         "the log in {} has lost its write-ahead log (*.log). Restore it from a backup, or "
-        "start with --accept-wal-loss to go on with what was flushed before",
-        path_.string()));
+        "start once with {} to go on with what was flushed before",
+        path_.string(), accept_wal_loss_flag));
   return {};
 }
 

@@ -10,8 +10,9 @@ namespace tidemark {
 ///
 /// Beside the database's own files it holds
 /// - `tidemark.lock`: locked while a server runs; says which process has it,
-/// - `tidemark.format`: the format's version, and whether the database was ever complete.
-///   With it a directory that lost files is never taken for a new one,
+/// - `tidemark.format`: the format's version, whether the database was ever complete, and whether
+///   an event was ever acknowledged. With it a directory that lost files, or a database that lost
+///   all its events, is never taken for a new one,
 /// - `blobs/` (storage/blob_store.hpp) and `instance` (storage/instance.hpp).
 class data_directory {
 public:
@@ -29,8 +30,14 @@ public:
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// No database was ever complete here, so nothing was ever acknowledged: one may be created.
   [[nodiscard]] bool is_new() const noexcept { return is_new_; }
+  /// Events were acknowledged here before it was opened: a database without any has lost them.
+  [[nodiscard]] bool has_commits() const noexcept { return has_commits_; }
+  /// The directory that was locked is still what its path leads to: nobody removed or moved it.
+  [[nodiscard]] bool is_in_place() const;
   /// Says that the database is complete; from here on it must never be found missing.
   static expected<void> mark_complete(const std::filesystem::path& path);
+  /// Says that it holds events; from here on it must never be found empty.
+  static expected<void> mark_committed(const std::filesystem::path& path);
 
 private:
   explicit data_directory(std::filesystem::path path) : path_(std::move(path)) {}
@@ -41,6 +48,7 @@ private:
   std::filesystem::path path_;
   int lock_ = -1;
   bool is_new_ = false;
+  bool has_commits_ = false;
 };
 
 } // namespace tidemark

@@ -125,15 +125,19 @@ expected<void> set_wal_aside(const std::filesystem::path& directory) {
   return {};
 }
 
-error opening_error(const rocksdb::Status& status, const std::filesystem::path& directory) {
-  auto why = to_error(status, fmt::format("cannot open the log in {}", directory.string()));
+error opening_error(const rocksdb::Status& status, const rocks_database::settings& how) {
+  auto why = to_error(status, fmt::format("cannot open the log in {}", how.directory.string()));
   const auto lost = status.IsNotFound() || status.IsPathNotFound() || status.IsInvalidArgument()
                     || why.message.find("No such file") != std::string::npos;
   if (lost)
     why.code = errc::corrupt;
   if (why.code == errc::corrupt)
-    why.message += ". Restore the directory from a backup; if only the write-ahead log is damaged, "
-                   "--accept-wal-loss opens it with what precedes the damage";
+    why.message += ". Restore the directory from a backup";
+  // No other damage is mended by giving up the write-ahead log.
+  if (why.code == errc::corrupt && !how.accept_wal_loss && has_wal_damage(how.directory))
+    why.message += fmt::format("; or start once with {}, which opens the log with what precedes "
+                               "the damage of its write-ahead log",
+                               accept_wal_loss_flag);
   if (why.code == errc::full)
     why.message += ". Free space on its disk and start again";
   return why;
@@ -195,13 +199,12 @@ expected<std::unique_ptr<rocks_database>> rocks_database::open(const settings& h
   if (status.IsCorruption() && how.accept_wal_loss && !how.read_only) {
     if (auto kept = set_wal_aside(how.directory); !kept)
       return tl::unexpected(kept.error());
-    logging::warning(component,
-                     "opening without the damaged part, as told by --accept-wal-loss: {}",
-                     status.ToString());
+    logging::warning(component, "opening without the damaged part, as told by {}: {}",
+                     accept_wal_loss_flag, status.ToString());
     status = database->open_with(how, true);
   }
   if (!status.ok())
-    return tl::unexpected(opening_error(status, how.directory));
+    return tl::unexpected(opening_error(status, how));
   return database;
 }
 

@@ -75,6 +75,8 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
   if (create)
     if (auto marked = data_directory::mark_complete(log->directory_.path()); !marked)
       return tl::unexpected(marked.error());
+  if (auto same = log->compare_with_mark(state->head); !same)
+    return tl::unexpected(same.error());
   log->database_ = std::move(*database);
   log->state_ = std::move(*state);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
@@ -142,6 +144,24 @@ expected<void> rocks_event_log::load_head(const rocks_database& database, log_st
   return {};
 }
 
+expected<void> rocks_event_log::compare_with_mark(position head) {
+  commits_marked_ = directory_.has_commits();
+  if (!commits_marked_ || head > position{0})
+    return {};
+  if (!options_.accept_wal_loss)
+    return fail(errc::corrupt,
+                fmt::format("the log in {} is empty although events were acknowledged: its "
+                            "write-ahead log was emptied. Restore the directory from a backup, or "
+                            "start once with {} to begin with an empty log",
+                            directory_.path().string(), accept_wal_loss_flag));
+  logging::warning(component, "{} lost all its events; it begins anew, as told by {}",
+                   directory_.path().string(), accept_wal_loss_flag);
+  commits_marked_ = false;
+  if (options_.read_only)
+    return {};
+  return data_directory::mark_complete(directory_.path());
+}
+
 bool rocks_event_log::reopen() {
   std::unique_ptr<rocks_database> closing;
   {
@@ -160,6 +180,11 @@ bool rocks_event_log::reopen() {
   const std::lock_guard lock{mutex_};
   reopening_ = false;
   changed_.notify_all();
+  if (state && state->head < state_.head)
+    state = fail(errc::corrupt,
+                 fmt::format("{} ends at position {}, but events up to {} were acknowledged; "
+                             "restore the log from a backup and restart",
+                             directory_.path().string(), state->head.value, state_.head.value));
   if (!state) {
     failure_ = state.error().describe();
     return false;
@@ -176,11 +201,19 @@ bool rocks_event_log::reopen() {
 bool rocks_event_log::try_recover() {
   if (options_.read_only)
     return false;
-  if (lack_of_space(0))
+  if (displacement())
+    return false;
+  std::uint64_t wanted = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    wanted = refused_bytes_;
+  }
+  if (lack_of_space(wanted))
     return false; // an open database still serves readers; a failed reopen would not
   bool must_reopen = false;
   {
     const std::lock_guard lock{mutex_};
+    refused_bytes_ = 0;
     must_reopen = !failure_.empty() || !database_ || !database_->background_problem().empty();
   }
   return !must_reopen || reopen();
@@ -189,8 +222,12 @@ bool rocks_event_log::try_recover() {
 log_health rocks_event_log::health() const {
   if (options_.read_only)
     return {false, "the log was opened to be read only"};
+  if (const auto gone = displacement())
+    return {false, gone->message};
+  std::uint64_t wanted = 0;
   {
     const std::lock_guard lock{mutex_};
+    wanted = refused_bytes_;
     if (!failure_.empty())
       return {false, failure_};
     if (auto problem = database_ ? database_->background_problem() : std::string{};
@@ -199,7 +236,7 @@ log_health rocks_event_log::health() const {
               fmt::format("the database stopped writing ({}); it is reopened once that is possible",
                           problem)};
   }
-  if (const auto lack = lack_of_space(0))
+  if (const auto lack = lack_of_space(wanted))
     return {false, lack->message};
   return {};
 }

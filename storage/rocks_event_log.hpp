@@ -7,6 +7,7 @@
 #include "storage/rocks_log.hpp"
 #include "storage/stream_table.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -62,6 +63,8 @@ private:
   [[nodiscard]] expected<std::unique_ptr<rocks_database>> open_database(bool create) const;
   static expected<log_state> load(const rocks_database& database);
   static expected<void> load_head(const rocks_database& database, log_state& state);
+  /// Makes sure that a log that had events still has some.
+  expected<void> compare_with_mark(position head);
   bool reopen();
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
   [[nodiscard]] position durable_head() const;
@@ -71,6 +74,8 @@ private:
   [[nodiscard]] commit_planner begin_plan(std::span<const append_request> requests);
   [[nodiscard]] std::optional<error> obstacle(std::uint64_t bytes) const;
   [[nodiscard]] std::optional<error> lack_of_space(std::uint64_t bytes) const;
+  /// Why nothing is written any more, if the directory was ever seen removed or moved away.
+  [[nodiscard]] std::optional<error> displacement() const;
   append_result place(const append_request& request, commit_planner& plan,
                       rocksdb::WriteBatch& batch);
   expected<void> write(const commit_planner& plan, rocksdb::WriteBatch& batch,
@@ -93,7 +98,9 @@ private:
   const rocks_log_options options_;
   const data_directory directory_;
   blob_store blobs_;
-  sha256_hasher hasher_; // used by the committing thread only
+  sha256_hasher hasher_;        // used by the committing thread only
+  bool commits_marked_ = false; // likewise: the directory is known to hold events
+  mutable std::atomic<bool> displaced_ = false;
 
   mutable std::mutex mutex_; // guards everything below
   mutable std::condition_variable changed_;
@@ -102,7 +109,8 @@ private:
   mutable std::size_t readers_ = 0;
   bool reopening_ = false;
   log_state state_;
-  std::string failure_; // why nothing may be acknowledged; empty if it may
+  std::string failure_;             // why nothing may be acknowledged; empty if it may
+  std::uint64_t refused_bytes_ = 0; // of the largest append refused as `full` since one was written
 };
 
 class rocks_event_log::lease {

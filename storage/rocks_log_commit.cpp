@@ -53,15 +53,31 @@ std::optional<error> rocks_event_log::lack_of_space(std::uint64_t bytes) const {
   return error{
     errc::full,
     fmt::format(
-      "the disk of {} is full: {} bytes are free, {} are kept in reserve. Free some space; "
-      "writing then goes on by itself",
-      directory_.path().string(), space->free, reserve),
+      "the disk of {} is full: {} bytes are free, {} are kept in reserve, {} are to be written. "
+      "Free some space; writing then goes on by itself",
+      directory_.path().string(), space->free, reserve, bytes),
     true};
+}
+
+// Latched: files that no path leads to take writes as ever, and lose them all with the process. Nor
+// would a directory put back be known to be whole.
+std::optional<error> rocks_event_log::displacement() const {
+  if (!displaced_ && directory_.is_in_place())
+    return std::nullopt;
+  error why{errc::io,
+            fmt::format("the directory {} was moved or removed, or lost its lock file, while the "
+                        "log was in use: nothing more is written. Restore it and restart",
+                        directory_.path().string())};
+  if (!displaced_.exchange(true))
+    logging::error("storage", "{}", why.message);
+  return why;
 }
 
 std::optional<error> rocks_event_log::obstacle(std::uint64_t bytes) const {
   if (options_.read_only)
     return error{errc::unavailable, "the log was opened to be read only"};
+  if (auto gone = displacement())
+    return gone;
   {
     const std::lock_guard lock{mutex_};
     if (!failure_.empty())
@@ -98,8 +114,14 @@ commit_planner rocks_event_log::begin_plan(std::span<const append_request> reque
 std::vector<append_result> rocks_event_log::commit(std::span<const append_request> requests) {
   if (requests.empty())
     return {};
-  if (const auto why = obstacle(bytes_of(requests)))
+  const auto bytes = bytes_of(requests);
+  if (const auto why = obstacle(bytes)) {
+    if (why->code == errc::full) {
+      const std::lock_guard lock{mutex_};
+      refused_bytes_ = std::max<std::uint64_t>(refused_bytes_, bytes);
+    }
     return refuse_all(requests, *why);
+  }
   auto plan = begin_plan(requests);
   rocksdb::WriteBatch batch;
   std::vector<append_result> answers;
@@ -169,7 +191,9 @@ expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::Write
       records::encode(records::commit_record{time, {plan.runs().begin(), plan.runs().end()}}));
 
   rocksdb::WriteOptions options;
-  options.sync = options_.when_done == durability::sync;
+  // The mark below must not survive a power loss that the event it stands for does not.
+  const auto must_mark = !commits_marked_ && !plan.runs().empty();
+  options.sync = options_.when_done == durability::sync || must_mark;
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableTimeExceptForMutex);
   rocksdb::get_iostats_context()->Reset();
   const auto started = std::chrono::steady_clock::now();
@@ -182,7 +206,15 @@ expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::Write
     latch(why.message);
     return fail(errc::io, why.message);
   }
+  if (must_mark) {
+    if (const auto marked = data_directory::mark_committed(directory_.path()); !marked) {
+      latch(marked.error().message);
+      return fail(errc::io, marked.error().message);
+    }
+    commits_marked_ = true;
+  }
   const std::lock_guard lock{mutex_};
+  refused_bytes_ = 0;
   for (const auto& [id, info] : plan.touched())
     state_.streams.put(info);
   state_.head = position{plan.next().value - 1};

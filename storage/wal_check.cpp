@@ -56,9 +56,12 @@ struct fragment {
     return at + header_bytes + size <= block.size();
   }
   [[nodiscard]] bool is_plain() const { return type() >= full && type() <= last_plain_type; }
-  /// Whole and undamaged if its payload had `size` bytes.
+  /// Undamaged if its payload had `size` bytes.
+  [[nodiscard]] bool has_checksum_of(std::size_t size) const {
+    return fits(size) && masked_crc32c(block.substr(at + 6, 1 + size)) == crc();
+  }
   [[nodiscard]] bool is_whole(std::size_t size) const {
-    return is_plain() && fits(size) && masked_crc32c(block.substr(at + 6, 1 + size)) == crc();
+    return is_plain() && has_checksum_of(size);
   }
 };
 
@@ -92,6 +95,20 @@ finding inspect_block(std::string_view block) {
     at += header_bytes + next.length();
   }
   return {};
+}
+
+bool has_bad_checksum(std::string_view wal) {
+  for (std::size_t start = 0; start < wal.size(); start += block_bytes) {
+    const auto block = wal.substr(start, block_bytes);
+    for (fragment next{block}; next.fits(0); next.at += header_bytes + next.length()) {
+      const auto is_blank = next.type() == 0 && next.length() == 0;
+      if (is_blank || !next.fits(next.length()))
+        break;
+      if (!next.has_checksum_of(next.length()))
+        return true;
+    }
+  }
+  return false;
 }
 
 } // namespace
@@ -132,6 +149,14 @@ std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& d
                          file.filename().string(), *at);
   }
   return std::nullopt;
+}
+
+bool has_wal_damage(const std::filesystem::path& directory) {
+  const auto wals = wal_files(directory);
+  return std::any_of(wals.begin(), wals.end(), [](const auto& file) {
+    const auto content = files::read_whole(file);
+    return content && *content && (find_hidden_damage(**content) || has_bad_checksum(**content));
+  });
 }
 
 } // namespace tidemark

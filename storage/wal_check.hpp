@@ -8,6 +8,9 @@
 
 namespace tidemark {
 
+/// The flag of the server that sets `rocks_log_options::accept_wal_loss`, for messages.
+inline constexpr std::string_view accept_wal_loss_flag = "--log-accept-wal-loss";
+
 /// RocksDB's write-ahead logs in `directory`, oldest first.
 std::vector<std::filesystem::path> wal_files(const std::filesystem::path& directory);
 
@@ -21,5 +24,9 @@ std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& d
 
 /// The same for the content of one file; the offset of the damage.
 std::optional<std::size_t> find_hidden_damage(std::string_view wal);
+
+/// Whether a write-ahead log is damaged, hidden or in a way that RocksDB reports itself: then going
+/// on without it is a remedy. A torn tail is no damage. Reads each file once.
+bool has_wal_damage(const std::filesystem::path& directory);
 
 } // namespace tidemark

@@ -228,6 +228,37 @@ SCENARIO("a log whose disk is nearly full answers so, writes nothing, and goes o
   CHECK((data_of(*log, log->find("a")->id) == written));
 }
 
+SCENARIO("a log that refused an append for lack of space says so until it fits or one is written") {
+  const small_disk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  constexpr std::size_t left = 4 << 20, too_much = 8 << 20;
+  std::mt19937 random{1};
+  auto options = options_for(disk.path() / "log");
+  options.min_free_bytes = 1 << 20;
+  const auto log = open_log(options);
+  const auto ballast = disk.path() / "ballast";
+  const auto available = std::filesystem::space(disk.path()).available;
+  overwrite(ballast, incompressible(random, available - options.min_free_bytes - left));
+  CHECK(log->health().accepting);
+  const auto refuse_one = [&] {
+    const auto answer = append(*log, "a", std::string(too_much, 'x'));
+    REQUIRE_FALSE(answer.has_value());
+    CHECK(answer.error().why.code == errc::full);
+    CHECK_FALSE(log->health().accepting);
+    CHECK_FALSE(log->try_recover());
+  };
+  refuse_one();
+  REQUIRE(append(*log, "a", "small").has_value());
+  CHECK(log->health().accepting);
+  refuse_one();
+  std::filesystem::remove(ballast);
+  CHECK(log->health().accepting);
+  CHECK(log->try_recover());
+}
+
 SCENARIO("a database that ran out of space is reopened once there is some, without loss") {
   const small_disk disk;
   if (!disk.mounted()) {

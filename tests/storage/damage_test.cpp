@@ -117,7 +117,7 @@ SCENARIO("a damaged byte inside the write-ahead log is refused and costs nothing
     CAPTURE(place, bit, size);
     const auto why = refusal_to_open(options_for(copy.path()));
     REQUIRE(why.code == errc::corrupt);
-    REQUIRE(why.message.find("--accept-wal-loss") != std::string::npos);
+    REQUIRE(why.message.find(accept_wal_loss_flag) != std::string::npos);
   }
 }
 
