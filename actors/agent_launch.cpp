@@ -1,12 +1,16 @@
 #include "actors/agent_launch.hpp"
 
+#include "base/time.hpp"
+#include "base/uuid.hpp"
 #include "process/orphans.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <string>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tidemark {
@@ -51,11 +55,13 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   launch_inputs inputs;
   const fs::path root{options.workspace_root};
   std::error_code failed;
+  // Gone from under a loaded workspace: made again, as at its loading.
+  fs::create_directories(root / workspace, failed);
   const auto directory = fs::canonical(root / workspace, failed);
   if (failed || !fs::is_directory(directory, failed))
     return tl::make_unexpected(launch_problem{
-      "WORKSPACE_DIRECTORY_MISSING",
-      "the workspace's directory \"" + (root / workspace).string() + "\" does not exist"});
+      "WORKSPACE_DIRECTORY_MISSING", "the workspace's directory \"" + (root / workspace).string()
+                                       + "\" does not exist and cannot be made"});
 
   const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
   inputs.workspace_directory = directory.string();
@@ -87,11 +93,19 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   return inputs;
 }
 
+std::string directory_identity(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
+    return {};
+  return std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino);
+}
+
 child_options to_child(const agent_options& options, const launch_plan& plan) {
   child_options child;
   child.argv = plan.argv;
   child.environment = plan.environment;
   child.environment[std::string{instance_mark}] = options.instance;
+  child.mark = new_uuid(now_utc());
   child.cwd = plan.cwd;
   child.guard = options.guard;
   return child;

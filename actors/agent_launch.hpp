@@ -24,6 +24,9 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
                                                           const std::string& workspace,
                                                           const session_begin& begin);
 
+/// Tells a directory from a later one of the same path: a process in a deleted one is of no use.
+std::string directory_identity(const std::string& path);
+
 /// The plan as a process: under the guard, carrying this server's mark.
 child_options to_child(const agent_options& options, const launch_plan& plan);
 

@@ -2,6 +2,9 @@
 
 #include "base/json.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace tidemark {
 namespace {
 
@@ -41,6 +44,12 @@ void mask(const redactor& secrets, json& value) {
   value = std::move(renamed);
 }
 
+/// No secret can begin in this delta and go on in the next one.
+bool is_settled(const redactor& secrets, const json& delta) {
+  const auto text = string_or(delta, "text");
+  return secrets.settled(text) == text.size();
+}
+
 void mask(const redactor& secrets, turn_result& end) {
   mask(secrets, end.text);
   mask(secrets, end.stop_reason);
@@ -65,6 +74,61 @@ void mask_secrets(const redactor& secrets, session_report& report) {
   }
   if (report.end)
     mask(secrets, *report.end);
+}
+
+/// False if all of the delta is held back.
+bool delta_mask::apply(const redactor& secrets, agent_event& delta) {
+  const auto item = string_or(delta.data, "item");
+  if (!held_.contains(item) && is_settled(secrets, delta.data))
+    return true;
+  const auto known = held_.try_emplace(item).first;
+  auto shown = known->second.push(secrets, string_or(delta.data, "text"));
+  if (!known->second.holds_back())
+    held_.erase(known);
+  const bool stays = !shown.empty();
+  delta.data["text"] = std::move(shown);
+  return stays;
+}
+
+void delta_mask::release(const redactor& secrets, const std::string& item,
+                         std::vector<agent_event>& to) {
+  const auto known = held_.find(item);
+  if (known == held_.end())
+    return;
+  json data = {{"item", item}, {"text", known->second.finish(secrets)}};
+  held_.erase(known);
+  to.push_back({"item.delta", std::move(data)});
+}
+
+void delta_mask::apply(const redactor& secrets, std::vector<agent_event>& events) {
+  if (held_.empty() && std::ranges::none_of(events, [&](const agent_event& each) {
+        return each.type == "item.delta" && !is_settled(secrets, each.data);
+      }))
+    return;
+  std::vector<agent_event> out;
+  bool changed = false;
+  for (auto& each : events) {
+    if (each.type == "item.completed")
+      release(secrets, string_or(object_at(each.data, "item"), "id"), out);
+    if (each.type != "item.delta") {
+      out.push_back(std::move(each));
+      continue;
+    }
+    const auto said = string_or(each.data, "text");
+    const bool stays = apply(secrets, each);
+    changed = changed || string_or(each.data, "text") != said;
+    if (stays)
+      out.push_back(std::move(each));
+  }
+  if (changed) // the line holds a part of a secret that no search finds
+    for (auto& each : out)
+      each.raw.reset();
+  events = std::move(out);
+}
+
+void delta_mask::finish(const redactor& secrets, std::vector<agent_event>& events) {
+  while (!held_.empty())
+    release(secrets, std::string{held_.begin()->first}, events);
 }
 
 void text_tail::add(std::string_view bytes) {

@@ -52,6 +52,7 @@ tl::expected<launch_plan, launch_problem> agent_runner::plan_for(const session_b
   auto plan = runtime_.plan(*inputs);
   if (!plan)
     return tl::make_unexpected(launch_problem{"SETTINGS_INVALID", plan.error().describe()});
+  plan->fingerprint += "@" + directory_identity(plan->cwd);
   return std::move(*plan);
 }
 
@@ -64,6 +65,7 @@ void agent_runner::launch() {
   known.insert(known.end(), runtime_.options.server_secrets.begin(),
                runtime_.options.server_secrets.end());
   secrets_ = redactor{known};
+  deltas_ = {};
   if (spawn(*plan))
     start_turn(next_->resume.empty() ? "cold" : "resume");
 }
@@ -96,6 +98,7 @@ void agent_runner::start_turn(const char* how) {
   turn_.emplace();
   turn_->begin = std::move(next_);
   tail_.clear();
+  noise_ = 0;
   idle_.cancel();
   runtime_.pool.busy(*this);
   process_->write(adapter_->begin_turn(turn_->begin->prompt));

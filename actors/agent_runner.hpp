@@ -74,6 +74,7 @@ private:
   void on_stdout(std::string_view bytes);
   void on_line(std::string_view line, bool truncated, std::uint64_t full_size);
   void absorb(adapter_output out);
+  void limit_noise(std::vector<agent_event>& events);
   void on_ready();
   void end_turn(turn_result end);
   void on_exit(child_exit how);
@@ -101,6 +102,7 @@ private:
   std::unique_ptr<adapter> adapter_;
   std::optional<line_framer> framer_;
   redactor secrets_;
+  delta_mask deltas_;
   text_tail tail_;
   std::string fingerprint_;
   std::string conversation_; ///< the agent's own id of it, as last heard
@@ -116,6 +118,7 @@ private:
   clock::time_point silent_at_;
 
   session_report report_; ///< what the current read has brought so far
+  std::size_t noise_ = 0; ///< lines since the last turn began
   std::size_t unflushed_ = 0;
   std::size_t outstanding_ = 0;
   bool paused_ = false;

@@ -1,5 +1,6 @@
 #include "actors/agent_runner.hpp"
 
+#include "base/json.hpp"
 #include "base/logging.hpp"
 
 #include <algorithm>
@@ -11,6 +12,17 @@ namespace {
 
 /// Of a report without output, so that a flood of them is held back too.
 constexpr std::size_t least_weight = 256;
+
+/// Of a turn: enough to see what is wrong with the agent.
+constexpr std::size_t most_noise = 1000;
+
+bool is_noise(const agent_event& event) {
+  return event.type == "agent.noise";
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
 
 template <class T>
 void append(std::vector<T>& to, std::vector<T>&& from) {
@@ -35,17 +47,41 @@ void agent_runner::on_stdout(std::string_view bytes) {
 
 void agent_runner::on_line(std::string_view line, bool truncated, std::uint64_t full_size) {
   runtime_.metrics.agent_line(full_size);
-  silent_at_ = clock::now() + runtime_.options.silence_limit;
-  absorb(adapter_->on_line(line, truncated, full_size));
+  auto out = adapter_->on_line(line, truncated, full_size);
+  // Rubbish is no sign of life: an agent that prints nothing else must come to an end.
+  if (!is_blank(line) && std::ranges::none_of(out.events, is_noise))
+    silent_at_ = clock::now() + runtime_.options.silence_limit;
+  absorb(std::move(out));
+}
+
+/// The log takes the first of them; a flood is counted only.
+void agent_runner::limit_noise(std::vector<agent_event>& events) {
+  const auto lines = std::ranges::count_if(events, is_noise);
+  if (lines == 0)
+    return;
+  const bool said = noise_ > most_noise;
+  for (auto i = lines; i > 0; --i)
+    runtime_.metrics.agent_noise();
+  noise_ += static_cast<std::size_t>(lines);
+  if (noise_ <= most_noise)
+    return;
+  std::erase_if(events, is_noise);
+  if (said)
+    return;
+  json data = {{"code", "noise_suppressed"},
+               {"text", "the agent prints lines that are not its protocol; no more of them are "
+                        "kept in this turn"}};
+  events.push_back({"agent.notice", std::move(data)});
 }
 
 void agent_runner::absorb(adapter_output out) {
   if (process_ && !out.replies.empty())
     process_->write(std::move(out.replies));
   silent_at_ += out.quiet_for;
-  for (const auto& event : out.events)
-    if (event.type == "agent.noise")
-      runtime_.metrics.agent_noise();
+  limit_noise(out.events);
+  deltas_.apply(secrets_, out.events);
+  if (out.end || !process_)
+    deltas_.finish(secrets_, out.events);
   for (const auto& ask : out.asks)
     open_asks_.insert(ask.id);
   for (const auto& id : out.withdrawn)

@@ -7,7 +7,8 @@
 namespace tidemark {
 namespace {
 
-/// The guard needs milliseconds; it gives up after ten seconds on processes the kernel cannot end.
+/// The guard needs milliseconds, and one that does not act is killed (child::guard_limit): only the
+/// kernel can still be in the way.
 constexpr std::chrono::seconds abandon_limit{15};
 
 } // namespace

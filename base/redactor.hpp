@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,9 +10,9 @@ namespace tidemark {
 
 /// Masks known secrets in text on its way into the log, error messages and API answers.
 ///
-/// A secret is found in its plain form and in its JSON-escaped form. Values shorter than
-/// `minimum_length` are not masked: they would hit innocent text. Immutable after construction,
-/// so it may be shared between threads.
+/// A secret is found in its plain form and in its JSON-escaped form. Secrets that overlap are masked
+/// as one. Values shorter than `minimum_length` are not masked: they would hit innocent text.
+/// Immutable after construction, so it may be shared between threads.
 class redactor {
 public:
   static constexpr std::size_t minimum_length = 8;
@@ -22,10 +24,21 @@ public:
   /// True if `text` holds a secret; the fast path for text that does not.
   [[nodiscard]] bool concerns(std::string_view text) const;
   [[nodiscard]] std::string apply(std::string_view text) const;
+  /// How much of `text`, the beginning of a longer text, may be masked now: no secret reaches across
+  /// that place, whatever follows. Looks at little more than the end of the text.
+  [[nodiscard]] std::size_t settled(std::string_view text) const;
 
 private:
-  std::vector<std::string>
-    needles_; // longest first, so that a secret inside another is masked whole
+  struct span {
+    std::size_t begin;
+    std::size_t end;
+  };
+  [[nodiscard]] std::vector<span> find(std::string_view text) const;
+  [[nodiscard]] bool may_begin(std::string_view end_of_text) const;
+
+  std::vector<std::string> needles_;
+  std::bitset<256> first_bytes_;
+  std::size_t longest_ = 0;
 };
 
 } // namespace tidemark

@@ -30,13 +30,16 @@ using boost::system::error_code;
 constexpr char kill_order = 'K';
 /// When the io_context itself goes away; the guard needs a few milliseconds.
 constexpr int last_wait_ms = 5'000;
+/// Of killing what a guard left behind: the I/O thread waits for it.
+constexpr std::chrono::milliseconds clean_up_limit{250};
 
 /// The process and its pipes. Kept alive by its pending operations, so that a guard is waited for
 /// also after its owner has let go.
 class guarded_process : public std::enable_shared_from_this<guarded_process> {
 public:
-  guarded_process(net::io_context& io, spawned started, child::callbacks events)
-    : guard_pid_(started.guard_pid),
+  guarded_process(net::io_context& io, spawned started, std::string mark, child::callbacks events)
+    : mark_(std::move(mark)),
+      guard_pid_(started.guard_pid),
       agent_pid_(started.agent_pid),
       control_(std::move(started.control)),
       guard_(io.get_executor(), started.guard.release()),
@@ -44,13 +47,16 @@ public:
       out_(io.get_executor(), started.standard_output.release()),
       err_(io.get_executor(), started.standard_error.release()),
       drain_(io.get_executor()),
+      patience_(io.get_executor()),
       events_(std::move(events)) {}
 
   ~guarded_process() {
     if (reaped_)
       return;
-    control_.reset();
+    ::shutdown(control_.get(), SHUT_WR); // its lifeline: it kills the tree and ends
     reap_guard(guard_pid_, guard_.native_handle(), last_wait_ms);
+    if (!guard_finished())
+      clean_up();
   }
 
   void start() {
@@ -79,6 +85,18 @@ public:
       (void) ::send(control_.get(), &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
+  void kill_tree() {
+    if (reaped_ || killing_)
+      return;
+    killing_ = true;
+    order(kill_order);
+    patience_.expires_after(child::guard_limit);
+    patience_.async_wait([self = shared_from_this()](error_code cancelled) {
+      if (!cancelled && !self->reaped_)
+        ::kill(self->guard_pid_, SIGKILL); // stopped, or stuck; ours until we wait for it
+    });
+  }
+
   void pause_output(bool paused) {
     if (paused == paused_)
       return;
@@ -94,7 +112,7 @@ public:
   /// The owner is gone: no callback from here on, and no tree.
   void let_go() {
     detached_ = true;
-    order(kill_order);
+    kill_tree();
     shut_input();
     finish_reading();
   }
@@ -158,8 +176,9 @@ private:
       exit_ = exited ? child_exit{how.si_status, 0} : child_exit{-1, how.si_status};
     }
     reaped_ = true;
+    patience_.cancel();
     if (!guard_finished())
-      kill_session(agent_pid_);
+      clean_up();
     control_.reset();
     error_code ignored;
     guard_.close(ignored);
@@ -169,6 +188,11 @@ private:
     if (!paused_)
       start_drain();
     settle();
+  }
+
+  void clean_up() const {
+    kill_session(agent_pid_);
+    kill_marked(process_mark, mark_, clean_up_limit);
   }
 
   /// False if the guard was itself killed: then nobody has cleaned up behind the agent.
@@ -209,6 +233,7 @@ private:
     });
   }
 
+  std::string mark_;
   int guard_pid_;
   int agent_pid_;
   owned_fd control_;
@@ -217,6 +242,7 @@ private:
   descriptor out_;
   descriptor err_;
   timer drain_;
+  timer patience_;
   child::callbacks events_;
   buffer out_buffer_;
   buffer err_buffer_;
@@ -229,6 +255,7 @@ private:
   bool paused_ = false;
   bool reaped_ = false;
   bool told_ = false;
+  bool killing_ = false;
   bool detached_ = false;
 };
 
@@ -243,7 +270,7 @@ public:
     if (number >= 1 && number <= 64)
       process_->order(static_cast<char>(number));
   }
-  void kill_tree() override { process_->order(kill_order); }
+  void kill_tree() override { process_->kill_tree(); }
   void pause_output(bool paused) override { process_->pause_output(paused); }
   [[nodiscard]] int pid() const override { return process_->pid(); }
 
@@ -259,10 +286,13 @@ expected<std::unique_ptr<child>> child::spawn(boost::asio::io_context& io, child
   static const auto ignored = ::signal(SIGPIPE, SIG_IGN);
   if (ignored == SIG_ERR)
     return fail(errc::io, "cannot ignore SIGPIPE");
+  if (!options.mark.empty())
+    options.environment[std::string{process_mark}] = options.mark;
   auto started = spawn_guarded(options);
   if (!started)
     return tl::make_unexpected(started.error());
-  auto process = std::make_shared<guarded_process>(io, std::move(*started), std::move(events));
+  auto process = std::make_shared<guarded_process>(io, std::move(*started), std::move(options.mark),
+                                                   std::move(events));
   process->start();
   return std::make_unique<guarded_child>(std::move(process));
 }

@@ -23,6 +23,9 @@ struct child_options {
   std::map<std::string, std::string> environment;
   std::string cwd;
   std::string guard; ///< path of the `tidemark-guard` executable
+  /// Put into the environment as `process_mark` (process/orphans.hpp) and unique to this child, so
+  /// that its helpers are found though the guard was killed. Empty: no mark.
+  std::string mark = {};
 };
 
 /// How a child ended.
@@ -47,6 +50,7 @@ public:
     std::function<void(child_exit)> on_exit;
   };
   static constexpr std::chrono::milliseconds drain_limit{2000};
+  static constexpr std::chrono::milliseconds guard_limit{2000};
 
   /// Errors: `not_found` naming the executable or the missing working directory, `io`.
   static expected<std::unique_ptr<child>> spawn(boost::asio::io_context& io, child_options options,
@@ -59,7 +63,8 @@ public:
   virtual void close_stdin() = 0;
   /// Sends a signal to the main process alone.
   virtual void signal(int number) = 0;
-  /// Kills the whole tree at once (SIGKILL).
+  /// Kills the whole tree at once (SIGKILL). A guard that has not done it after `guard_limit` is
+  /// killed itself, and the tree is found by its session and its mark.
   virtual void kill_tree() = 0;
   /// Stops and restarts reading stdout: back pressure while the log is behind.
   virtual void pause_output(bool paused) = 0;

@@ -66,13 +66,18 @@ std::vector<int> processes_that(const std::function<bool(int)>& match) {
 } // namespace
 
 std::vector<int> kill_marked(std::string_view instance) {
+  return kill_marked(instance_mark, instance, wait_limit);
+}
+
+std::vector<int> kill_marked(std::string_view name, std::string_view value,
+                             std::chrono::milliseconds limit) {
   std::vector<int> killed;
-  if (instance.empty())
+  if (value.empty())
     return killed;
-  const auto mark = std::string{instance_mark} + "=" + std::string{instance};
-  const auto limit = std::chrono::steady_clock::now() + wait_limit;
+  const auto mark = std::string{name} + "=" + std::string{value};
+  const auto end = std::chrono::steady_clock::now() + limit;
   // Again until none is found: one of them may have forked while we looked.
-  while (std::chrono::steady_clock::now() < limit) {
+  while (std::chrono::steady_clock::now() < end) {
     const auto found = processes_that([&mark](int pid) { return carries(pid, mark); });
     bool alive = false;
     for (const int pid : found) {

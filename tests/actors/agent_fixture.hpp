@@ -9,7 +9,7 @@
 namespace tidemark::testing {
 
 /// A protocol of one word a line, so that a shell script can be the agent:
-/// `init ID`, `text …`, `end …`, `failed …`, `lost`, `ack`, `ask ID`, `quiet MS`; all else is noise.
+/// `init ID`, `text …`, `delta ITEM|…`, `done ITEM|…`, `end …`, `failed …`, `lost`, `ack`, `ask ID`, `quiet MS`; all else is noise.
 /// It hears `prompt …`, `interrupt` and `answer ID allow|deny`.
 class word_adapter final : public adapter {
 public:
@@ -38,7 +38,18 @@ public:
       out.asks.push_back({rest, "Bash", json::object()});
     } else if (word == "quiet") {
       out.quiet_for = std::chrono::milliseconds{std::stol(rest)};
-    } else {
+    } else if (word == "delta" || word == "done") {
+      const auto bar = rest.find('|');
+      const auto item = rest.substr(0, bar);
+      const auto said = rest.substr(bar + 1);
+      json data = {{"item", item}, {"text", said}};
+      if (word == "done") {
+        json whole = {{"id", item}, {"text", said}};
+        data = json::object({{"item", std::move(whole)}});
+      }
+      out.events.push_back({word == "done" ? "item.completed" : "item.delta", std::move(data),
+                            std::make_shared<const std::string>(line)});
+    } else if (!word.empty()) {
       json data = json::object();
       data["text"] = rest;
       out.events.push_back({word == "text" ? "item.completed" : "agent.noise", data,

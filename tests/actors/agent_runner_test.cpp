@@ -1,5 +1,9 @@
 #include "tests/actors/agent_fixture.hpp"
 
+#include <algorithm>
+#include <fstream>
+#include <map>
+
 using namespace tidemark;
 using namespace tidemark::testing;
 
@@ -123,10 +127,11 @@ SCENARIO("what cannot be started says which thing is missing") {
   }
   SECTION("the workspace's directory") {
     std::filesystem::remove_all(f.directory / "work/w1");
+    std::ofstream{f.directory / "work/w1"} << "in the way";
     f.begin("t1");
     REQUIRE(f.ends("t1").size() == 1);
     CHECK(f.ends("t1")[0].why->code == "WORKSPACE_DIRECTORY_MISSING");
-    std::filesystem::create_directories(f.directory / "work/w1");
+    std::filesystem::remove(f.directory / "work/w1");
   }
   SECTION("sense in the settings") {
     f.script.clear();
@@ -139,6 +144,19 @@ SCENARIO("what cannot be started says which thing is missing") {
   f.begin("t2");
   REQUIRE(f.ended("t2"));
   CHECK(f.ends("t2")[0].how == outcome::succeeded);
+}
+
+SCENARIO("a workspace's directory that was deleted is made again, for a live agent too") {
+  runner_fixture f;
+  f.begin("t1");
+  REQUIRE(f.ended("t1"));
+  const auto directory = f.directory / "work/w1";
+  std::filesystem::remove_all(directory);
+  f.begin("t2", "again", "s1");
+  REQUIRE(f.ended("t2"));
+  CHECK(f.ends("t2")[0].how == outcome::succeeded);
+  CHECK(f.started("t2")->start == "resume"); // the old process sits in the deleted one
+  CHECK(std::filesystem::is_directory(directory));
 }
 
 SCENARIO("a death between turns is noticed and the next turn starts a process") {
@@ -188,6 +206,60 @@ SCENARIO("secrets are masked in everything that is reported, also across the ser
     for (const auto& event : report->events)
       CHECK(event.raw->find("12345678") == std::string::npos);
   CHECK(f.ends("t1")[0].why->message == "code 1 signal 0: [secret]\n");
+}
+
+SCENARIO("a secret that is split over deltas reaches nobody, and the deltas join to the text") {
+  runner_fixture f;
+  f.secrets = {"SECSPLIT0TOKEN77XYZ"};
+  f.script = on_prompt("echo init s1; echo 'delta a|The token is SECSPL'; echo 'delta a|IT0TOK'; "
+                       "echo 'delta b|SEC'; echo 'delta a|EN77XYZ ok'; "
+                       "echo 'done a|The token is SECSPLIT0TOKEN77XYZ ok'; "
+                       "echo 'delta b|RET SECS'; echo 'done b|SECRET SECS'; "
+                       "echo 'delta c|innocent'; echo 'delta d|SECSPL'; echo end; sleep 600");
+  f.begin("t1");
+  REQUIRE(f.ended("t1"));
+  std::map<std::string, std::string> joined;
+  std::map<std::string, std::string> whole;
+  for (const auto& report : f.reports)
+    for (const auto& event : report->events) {
+      if (event.type == "item.delta") {
+        CHECK(whole.count(string_or(event.data, "item")) == 0);
+        joined[string_or(event.data, "item")] += string_or(event.data, "text");
+      } else {
+        const auto& item = object_at(event.data, "item");
+        whole[string_or(item, "id")] = string_or(item, "text");
+      }
+      for (const auto* part : {"SECSPL", "IT0TOK", "EN77XYZ"})
+        CHECK((!event.raw || event.raw->find(part) == std::string::npos));
+      CHECK((string_or(event.data, "text") != "innocent" || event.raw));
+    }
+  CHECK(joined["a"] == "The token is [secret] ok");
+  CHECK(joined["b"] == "SECRET SECS");
+  CHECK(joined["c"] == "innocent");
+  CHECK(joined["d"] == "SECSPL");
+  CHECK(whole["a"] == joined["a"]);
+  CHECK(whole["b"] == joined["b"]);
+}
+
+SCENARIO("of a flood of noise the first lines are kept and the rest is told once a turn") {
+  runner_fixture f;
+  f.script = "read -r p; yes rubbish | head -n 5000; echo init s1; echo end; "
+             "read -r p; echo rubbish; echo end; sleep 600";
+  f.begin("t1");
+  REQUIRE(f.ended("t1"));
+  f.begin("t2", "again", "s1");
+  REQUIRE(f.ended("t2"));
+  std::map<std::string, int> kept;
+  std::map<std::string, int> told;
+  for (const auto& report : f.reports)
+    for (const auto& event : report->events) {
+      kept[report->turn] += event.type == "agent.noise";
+      told[report->turn] += string_or(event.data, "code") == "noise_suppressed";
+    }
+  CHECK(kept["t1"] == 1000);
+  CHECK(told["t1"] == 1);
+  CHECK(kept["t2"] == 1);
+  CHECK(told["t2"] == 0);
 }
 
 SCENARIO("while the log is behind the agent is not read, and goes on with each credit") {

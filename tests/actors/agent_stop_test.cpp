@@ -110,6 +110,12 @@ SCENARIO(
     CHECK(f.texts("t1") == std::vector<std::string>{"last"});
     CHECK(f.runtime.pool.live() == 0);
   }
+  SECTION("printing rubbish and blank lines without end") {
+    f.script = "read -r p; echo init s1; while :; do echo rubbish; echo; sleep 0.05; done";
+    f.begin("t1");
+    REQUIRE(f.ended("t1"));
+    CHECK(f.ends("t1")[0].why->code == "AGENT_SILENT");
+  }
   SECTION("speaking") {
     f.script = "read -r prompt; for i in 1 2 3 4 5 6 7 8; do echo text $i; sleep 0.08; done; echo "
                "end; sleep 600";
@@ -132,6 +138,31 @@ SCENARIO(
     REQUIRE(f.ended("t1"));
     CHECK(f.ends("t1")[0].text == "answer p1 allow");
   }
+}
+
+SCENARIO("a stopped guard delays a stop by its time limit only, and the tree dies all the same") {
+  runner_fixture f;
+  f.script = "(setsid sleep 600 &); echo init s1; echo text $PPID; sleep 600";
+  f.begin("t1");
+  REQUIRE(f.until([&] { return f.texts("t1").size() == 1; }));
+  const int guard = std::stoi(f.texts("t1")[0]);
+  const int pid = f.started("t1")->pid;
+  ::kill(guard, SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  bool gone = false;
+  SECTION("of the turn") {
+    f.runner->halt(stop_force::kill);
+    REQUIRE(f.ended("t1"));
+    CHECK(f.ends("t1")[0].how == outcome::cancelled);
+  }
+  SECTION("of the session") {
+    f.runner->stop([&] { gone = true; });
+    REQUIRE(f.until([&] { return gone; }));
+    CHECK(f.ends("t1")[0].how == outcome::interrupted);
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < child::guard_limit + 3s);
+  CHECK_FALSE(alive(pid));
+  CHECK_FALSE(alive(guard));
 }
 
 SCENARIO("stopping ends the running turn as interrupted and leaves no process") {

@@ -1,12 +1,16 @@
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "base/redactor.hpp"
+#include "base/stream_redactor.hpp"
 #include "base/time.hpp"
 #include "base/uuid.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 using namespace tidemark;
 
@@ -54,4 +58,59 @@ SCENARIO("secrets are masked in plain and in JSON-escaped form, short values are
   CHECK(mask.apply(R"({"k":"with\"quote\\and\nline"})") == R"({"k":"[secret]"})");
   CHECK_FALSE(mask.concerns("short"));
   CHECK(redactor{}.apply("anything") == "anything");
+}
+
+SCENARIO("secrets that overlap are masked as one, those that touch one by one") {
+  const redactor mask{{"abcd1234", "1234wxyz"}};
+  CHECK(mask.apply("<abcd1234wxyz>") == "<[secret]>");
+  CHECK(mask.apply("abcd1234abcd1234") == "[secret][secret]");
+}
+
+SCENARIO("only what may become a secret is held back") {
+  const redactor mask{{"SECSPLIT0TOKEN77XYZ"}};
+  stream_redactor stream;
+  CHECK(stream.push(mask, "no secret ") == "no secret ");
+  CHECK(stream.push(mask, "SEC") == "");
+  CHECK(stream.push(mask, "OND ") == "SECOND ");
+  CHECK(stream.push(mask, "The token is SECSPL") == "The token is ");
+  CHECK(stream.holds_back());
+  CHECK(stream.push(mask, "IT0TOK") == "");
+  CHECK(stream.push(mask, "EN77XYZ ok, SE") == "[secret] ok, ");
+  CHECK(stream.finish(mask) == "SE");
+  CHECK_FALSE(stream.holds_back());
+}
+
+SCENARIO("however a text is split, its masked pieces join to the masked whole") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random{seed};
+  const auto below = [&](std::size_t n) { return random() % n; };
+  // Few letters, so that secrets overlap themselves and each other and begin everywhere.
+  const auto word = [&](std::size_t size) {
+    std::string made;
+    while (made.size() < size)
+      made += "ab\"\n"[below(4)];
+    return made;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> secrets;
+    for (auto count = 1 + below(4); count > 0; --count)
+      secrets.push_back(word(8 + below(5)));
+    std::string whole;
+    for (auto count = below(12); count > 0; --count) {
+      const auto& secret = secrets[below(secrets.size())];
+      whole += below(2) == 0 ? word(below(9)) : secret.substr(below(3), secret.size() - below(3));
+    }
+    const redactor mask{secrets};
+    stream_redactor stream;
+    std::string joined;
+    for (std::size_t at = 0; at < whole.size();) {
+      const auto size = 1 + below(7);
+      joined += stream.push(mask, std::string_view{whole}.substr(at, size));
+      at += size;
+    }
+    joined += stream.finish(mask);
+    CAPTURE(secrets, whole);
+    REQUIRE(joined == mask.apply(whole));
+  }
 }

@@ -30,6 +30,21 @@ child_options scattering(const scratch& directory, const std::string& then) {
   return options;
 }
 
+int guard_of(int agent) {
+  const auto stat = contents("/proc/" + std::to_string(agent) + "/stat");
+  int guard = 0;
+  char state = 0;
+  REQUIRE(std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %c %d", &state, &guard) == 2);
+  REQUIRE(guard != ::getpid());
+  return guard;
+}
+
+child_options marked(child_options options) {
+  static int last = 0;
+  options.mark = "guard-test-" + std::to_string(::getpid()) + "-" + std::to_string(++last);
+  return options;
+}
+
 bool gone(const std::vector<int>& pids) {
   return eventually([&] { return all_gone(pids); });
 }
@@ -111,15 +126,67 @@ SCENARIO("a killed guard takes the agent and the helpers of its session along") 
   REQUIRE(child.until([&] { return !child.out.empty(); }));
   const int helper = std::stoi(child.out);
   const int agent = child->pid();
-  const auto stat = contents("/proc/" + std::to_string(agent) + "/stat");
-  int guard = 0;
-  char state = 0;
-  REQUIRE(std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %c %d", &state, &guard) == 2);
-  REQUIRE(guard != ::getpid());
-  ::kill(guard, SIGKILL);
+  ::kill(guard_of(agent), SIGKILL);
   REQUIRE(child.until_exit());
   CHECK(child.exit->signal == SIGKILL);
   CHECK(gone({agent, helper}));
+}
+
+SCENARIO("of a killed guard's child, helpers that left the session are found by their mark") {
+  scratch directory;
+  running_child other{marked(shell("echo ready; sleep 600"))};
+  REQUIRE(other.process);
+  std::vector<int> pids;
+  SECTION("killed by somebody else") {
+    running_child child{marked(scattering(directory, "echo ready; sleep 600"))};
+    REQUIRE(child.process);
+    REQUIRE(child.until([&] { return child.out == "ready\n"; }));
+    pids = pids_in(directory / "pids");
+    ::kill(guard_of(child->pid()), SIGKILL);
+    REQUIRE(child.until_exit());
+    CHECK(all_gone(pids)); // already when the exit is told
+  }
+  SECTION("killed by the agent") {
+    running_child child{marked(scattering(directory, "kill -9 $PPID; sleep 600"))};
+    REQUIRE(child.process);
+    REQUIRE(child.until_exit());
+    pids = pids_in(directory / "pids");
+    CHECK(all_gone(pids));
+  }
+  CHECK(pids.size() == scattered);
+  CHECK(alive(other->pid()));
+}
+
+SCENARIO("a stopped guard delays the end of its tree by its time limit only") {
+  scratch directory;
+  std::vector<int> pids;
+  int guard = 0;
+  SECTION("when the tree is killed") {
+    running_child child{marked(scattering(directory, "echo ready; sleep 600"))};
+    REQUIRE(child.process);
+    REQUIRE(child.until([&] { return child.out == "ready\n"; }));
+    pids = pids_in(directory / "pids");
+    ::kill(guard = guard_of(child->pid()), SIGSTOP);
+    const auto begin = std::chrono::steady_clock::now();
+    child->kill_tree();
+    REQUIRE(child.until_exit());
+    CHECK(std::chrono::steady_clock::now() - begin < tidemark::child::guard_limit + 3s);
+    CHECK(all_gone(pids));
+  }
+  SECTION("when the owner has let go") {
+    boost::asio::io_context io;
+    auto started = tidemark::child::spawn(
+      io, marked(scattering(directory, "echo $PPID > \"$PIDS.guard\"; sleep 600")), {});
+    REQUIRE(started);
+    REQUIRE(eventually([&] { return !contents(directory / "pids.guard").empty(); }));
+    pids = pids_in(directory / "pids");
+    ::kill(guard = guard_of((*started)->pid()), SIGSTOP);
+    started->reset();
+    io.run();
+    CHECK(all_gone(pids));
+  }
+  CHECK(pids.size() == scattered);
+  CHECK_FALSE(alive(guard));
 }
 
 SCENARIO("helpers that fork without end are stopped") {
