@@ -20,6 +20,8 @@ using clock = std::chrono::steady_clock;
 constexpr std::size_t tail_piece = 64 << 10;
 constexpr std::size_t log_piece = 256 << 10;
 constexpr std::size_t page_bytes = 8 << 20;
+constexpr std::size_t large_event = 256 << 10; // is neither copied nor encoded among others
+constexpr auto departure_check = std::chrono::seconds{1}; // of a client that waits for a page
 constexpr std::size_t max_scanned = 100'000; // events looked at for one page, however few it wants
 
 /// One reader of an endless answer, counted while it exists.
@@ -154,7 +156,7 @@ task<void> send_page(exchange& with, reading what) {
       break;
     }
     const auto left = deadline - clock::now();
-    const auto over = result->stream.ended || services.stopping;
+    const auto over = result->stream.ended || services.stopping || with.client_left();
     if (result->count > 0 || over || left <= clock::duration::zero()) {
       auto headers = std::map<std::string, std::string>{};
       headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
@@ -164,7 +166,7 @@ task<void> send_page(exchange& with, reading what) {
     const auto more_to_scan = result->scanned > after && result->scanned < result->stream.head;
     after = result->scanned;
     if (!more_to_scan)
-      co_await wake->wait(left);
+      co_await wake->wait(std::min<clock::duration>(left, departure_check));
   }
   wake->close();
 }
@@ -255,33 +257,62 @@ private:
   task<bool> send(std::string_view origin) {
     buffer_.clear();
     std::size_t count = 0;
-    for (const auto& each : batch_) {
+    std::size_t bytes = 0;
+    for (auto& slot : batch_) {
+      const auto each = std::move(slot); // a slow reader holds what it is being sent, no more
       const auto& e = *each->what;
       if (enough_ || !what_.query.wants(e.type, e.turn))
         continue;
-      append(*each);
       ++count;
       ++sent_;
       enough_ = what_.query.limit && sent_ >= *what_.query.limit;
+      if (!is_large(e)) {
+        append(buffer_, *each);
+        continue;
+      }
+      bytes += buffer_.size() + each->frame.size();
+      if (!co_await flush() || !co_await write_large(each))
+        co_return false;
+      buffer_.clear();
     }
-    if (buffer_.empty())
+    if (count == 0)
       co_return co_await beat();
+    bytes += buffer_.size();
     const auto written = co_await flush();
     if (written)
-      services_.metrics.events_sent(origin, count, buffer_.size());
+      services_.metrics.events_sent(origin, count, bytes);
     co_return written && !enough_;
   }
 
-  void append(const hot_event& each) {
+  void append(std::string& to, const hot_event& each) const {
     const auto view = event_view::of(*each.what);
     if (!frames()) {
-      append_envelope(buffer_, view, what_.query.raw);
-      buffer_ += '\n';
+      append_envelope(to, view, what_.query.raw);
+      to += '\n';
     } else if (what_.query.raw) {
-      append_sse(buffer_, view, true);
+      append_sse(to, view, true);
     } else {
-      buffer_ += each.frame;
+      to += each.frame;
     }
+  }
+
+  [[nodiscard]] bool is_large(const event& e) const {
+    return e.data.size() + (what_.query.raw && e.raw ? e.raw->size() : 0) > large_event;
+  }
+
+  /// Sends the frame that all readers share, or encodes on the pool: megabytes would hold up every
+  /// other connection of this thread.
+  task<bool> write_large(hot_event_ptr each) {
+    if (frames() && !what_.query.raw)
+      co_return co_await write(each->frame);
+    const auto encode = [this, &each] {
+      auto text = std::string{};
+      append(text, *each);
+      return text;
+    };
+    const auto text = co_await with_.blocking(encode);
+    each.reset();
+    co_return co_await write(text);
   }
 
   /// Keeps proxies from timing out while there is nothing to say.
@@ -295,7 +326,11 @@ private:
   task<bool> flush() {
     if (buffer_.empty())
       co_return true;
-    const auto written = co_await out_.write(buffer_);
+    co_return co_await write(buffer_);
+  }
+
+  task<bool> write(std::string_view bytes) {
+    const auto written = co_await out_.write(bytes);
     last_write_ = clock::now();
     if (!written && !out_.client_left())
       services_.metrics.slow_reader();
@@ -344,12 +379,7 @@ task<void> refuse_reader(exchange& with, event_form form, reading what) {
   co_await body->finish();
 }
 
-task<void> send_stream(exchange& with, reading what, event_form form, bool granted) {
-  if (!granted) {
-    with.services().metrics.http_limit_hit("readers");
-    co_await refuse_reader(with, form, std::move(what));
-    co_return;
-  }
+task<void> send_stream(exchange& with, reading what, event_form form) {
   const auto* type = form == event_form::frames ? "text/event-stream" : "application/x-ndjson";
   auto headers = stream_headers(what);
   auto body = co_await with.stream(200, type, std::move(headers));
@@ -389,13 +419,20 @@ task<void> events(exchange& with, std::shared_ptr<std::atomic<std::size_t>> seat
     auto why = gap_problem(*what->start.gap, *what->query.from, what->stream);
     auto headers = std::map<std::string, std::string>{};
     co_await send_problem(with, std::move(why), std::move(headers));
-  } else if (form == event_form::page) {
+  } else if (form == event_form::page && what->query.wait == clock::duration::zero()) {
     co_await send_page(with, std::move(*what));
   } else if (what->start.finished && form == event_form::frames) {
     co_await with.send(204, std::string{}); // tells event stream clients to stay away
   } else {
     const auto seat = reader_seat{std::move(seats), with.services()};
-    co_await send_stream(with, std::move(*what), form, seat.granted());
+    if (!seat.granted()) {
+      with.services().metrics.http_limit_hit("readers");
+      co_await refuse_reader(with, form, std::move(*what));
+    } else if (form == event_form::page) {
+      co_await send_page(with, std::move(*what));
+    } else {
+      co_await send_stream(with, std::move(*what), form);
+    }
   }
 }
 

@@ -70,6 +70,9 @@ public:
   virtual task<std::unique_ptr<body_stream>>
   stream(int status, std::string content_type, std::map<std::string, std::string> headers = {}) = 0;
 
+  /// True once the client has closed its side or the connection broke: nobody waits any more.
+  [[nodiscard]] virtual bool client_left() = 0;
+
   /// Runs `work` on the blocking pool and comes back to this thread with its result.
   template <class F>
   task<std::invoke_result_t<F>> blocking(F work);

@@ -56,6 +56,8 @@ public:
   task<std::unique_ptr<body_stream>> stream(int status, std::string content_type,
                                             std::map<std::string, std::string> headers) override;
 
+  [[nodiscard]] bool client_left() override { return wire_->peer_left(); }
+
   /// Status of the answer; 0 if there is none yet.
   [[nodiscard]] int status() const { return status_; }
   /// True if the connection can take another request.

@@ -98,6 +98,15 @@ bool wire::stands() {
   return info.tcpi_state == established || info.tcpi_state == close_wait;
 }
 
+bool wire::peer_left() {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  constexpr int established = 1; // linux/tcp.h, tcp_states.h
+  return !socket_.is_open()
+         || ::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0
+         || info.tcpi_state != established;
+}
+
 bool wire::all_acknowledged() {
   int unsent = 0;
   // A reset also empties the send queue, so the state is asked after it.

@@ -42,6 +42,8 @@ public:
 
   /// False once the connection was reset or lost.
   [[nodiscard]] bool stands();
+  /// True once the peer has closed its side or the connection is gone; asks the kernel, reads nothing.
+  [[nodiscard]] bool peer_left();
   /// True if the peer's machine has acknowledged every byte sent and the connection stands.
   [[nodiscard]] bool all_acknowledged();
 

@@ -277,6 +277,34 @@ SCENARIO("more readers than allowed are told in a way that their kind understand
   CHECK(status_of(server.get(path)) == 200);
 }
 
+SCENARIO("a long poll counts as a reader, and one whose client has left soon does not") {
+  http_options options;
+  options.max_readers = 1;
+  server_fixture server{options};
+  server.append("w", 1);
+  raw_client client{server.port};
+  client.send(open_request(path + "?after=1&wait=60s", ""));
+  CHECK(server_fixture::eventually([&] { return server.series("tidemark_readers ") == 1; }));
+  CHECK(status_of(server.get(path + "?after=1&wait=60s")) == 503);
+  client.leave(false);
+  CHECK(server_fixture::eventually([&] { return server.series("tidemark_readers ") == 0; }));
+}
+
+SCENARIO("an event of megabytes reaches a reader in every form, among small ones") {
+  server_fixture server;
+  server.append("w", 2);
+  server.append("w", 1, false, 3 << 20);
+  server.append("w", 2, true);
+  for (const auto& how : {sse, lines})
+    for (const auto* query : {"", "?raw=true"}) {
+      INFO(how << query);
+      const auto answer = server.get(path + query, how);
+      CHECK(offsets(body_of(answer)) == range(1, 5));
+      CHECK(has(body_of(answer), std::string(3 << 20, 'x')));
+      CHECK(ends_properly(answer));
+    }
+}
+
 SCENARIO("shutdown ends streams with a proper end of the body, within its limit") {
   server_fixture server;
   server.append("w", 1);
