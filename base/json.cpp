@@ -87,8 +87,12 @@ std::string repair_surrogates(std::string_view text) {
   return out;
 }
 
-bool too_deep(std::string_view text) {
+enum class size_check { fine, too_deep, too_many };
+
+/// Counts values by what separates them, so that keys cost nothing and an empty list is a value.
+size_check check_size(std::string_view text, std::size_t max_values) {
   std::size_t depth = 0;
+  std::size_t values = 1;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = text[i];
@@ -100,17 +104,18 @@ bool too_deep(std::string_view text) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
+      ++values;
       if (++depth > max_depth)
-        return true;
+        return size_check::too_deep;
     } else if ((c == ']' || c == '}') && depth > 0) {
       --depth;
+    } else if (c == ',') {
+      ++values;
     }
+    if (values > max_values)
+      return size_check::too_many;
   }
-  return false;
-}
-
-json parse_strict(std::string_view text) {
-  return json::parse(text.begin(), text.end(), nullptr, false);
+  return size_check::fine;
 }
 
 /// Escapes what JSON allows raw but line splitters do not: DEL, C1 controls, U+2028 and U+2029.
@@ -166,16 +171,16 @@ std::string repair_utf8(std::string_view text) {
   return out;
 }
 
-expected<json> parse_json(std::string_view text) {
-  if (too_deep(text))
+expected<json> parse_json(std::string_view text, std::size_t max_values) {
+  const auto size = check_size(text, max_values);
+  if (size == size_check::too_deep)
     return fail(errc::invalid_argument, "JSON nested deeper than 512 levels");
-  auto value = parse_strict(text);
+  if (size == size_check::too_many)
+    return fail(errc::too_large, fmt::format("JSON of more than {} values", max_values));
+  auto value = json::parse(text.begin(), text.end(), nullptr, false);
   if (!value.is_discarded())
     return value;
   const auto repaired = repair_surrogates(repair_utf8(text));
-  value = parse_strict(repaired);
-  if (!value.is_discarded())
-    return value;
   try {
     return json::parse(repaired);
   } catch (const json::parse_error& cause) {

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +17,10 @@ using json = nlohmann::json;
 
 /// Parses JSON as agents and clients really send it: invalid UTF-8 and lone surrogates become
 /// U+FFFD instead of an error. Objects nested deeper than 512 are refused. Never throws.
-/// Errors: `invalid_argument` with the byte where parsing stopped.
-expected<json> parse_json(std::string_view text);
+/// Errors: `invalid_argument` with the byte where parsing stopped; `too_large` if there are more
+/// than `max_values` values, which is found out before memory is spent on them.
+expected<json> parse_json(std::string_view text,
+                          std::size_t max_values = std::numeric_limits<std::size_t>::max());
 
 /// One line of JSON that is safe inside an SSE `data:` field and for readers that split lines like
 /// Python's `str.splitlines()`: U+0085, U+2028, U+2029 and all control characters are escaped,

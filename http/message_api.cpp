@@ -1,4 +1,5 @@
 #include "http/message_feed.hpp"
+#include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
 #include "replay/sse_frame.hpp"
@@ -25,7 +26,7 @@ clock::duration longest_silence(exchange& x) {
 }
 
 task<void> stream_message(exchange& x) {
-  auto request = parse_message_request(x.request().body());
+  auto request = co_await parse_body(x, parse_message_request);
   if (!request) {
     auto why = std::move(request.error());
     co_await send_v1_error(x, std::move(why));
@@ -73,7 +74,7 @@ std::string message_reply(const message_feed& feed, const std::string& text) {
 /// Waits for the end of the task. The body is streamed, because only so is a client that leaves
 /// noticed while its task still waits in the queue.
 task<void> send_message(exchange& x) {
-  auto request = parse_message_request(x.request().body());
+  auto request = co_await parse_body(x, parse_message_request);
   if (!request) {
     auto why = std::move(request.error());
     co_await send_v1_error(x, std::move(why));

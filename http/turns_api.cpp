@@ -1,11 +1,14 @@
+#include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
+#include "http/turn_environment.hpp"
 
 #include "actors/workspace_core.hpp"
 #include "storage/hash_chain.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 // The native API of turns (docs/events.md, Native API).
@@ -47,11 +50,15 @@ expected<std::map<std::string, std::string>> environment_field(const json& body)
       return bad_field("env." + name, "must be a string without NUL");
     out.emplace(name, value.get<std::string>());
   }
+  if (auto fits = check_environment_size(out, "env"); !fits)
+    return tl::make_unexpected(std::move(fits.error()));
   return out;
 }
 
 expected<submit_turn> parse_submit(const std::string& text, std::optional<std::string> key) {
-  const auto parsed = parse_json(text);
+  const auto parsed = parse_json(text, max_body_values);
+  if (!parsed && parsed.error().code == errc::too_large)
+    return fail(errc::too_large, "the body is too large", parsed.error());
   if (!parsed)
     return fail(errc::invalid_argument, "the body is not JSON", parsed.error());
   const auto& body = *parsed;
@@ -88,11 +95,15 @@ expected<submit_turn> parse_submit(const std::string& text, std::optional<std::s
       return bad_field("metadata", "must be an object");
     out.metadata = *metadata;
   }
-  if (key && (key->empty() || key->size() > max_key_bytes))
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (key
+      && (key->empty() || key->size() > max_key_bytes
+          || !std::all_of(key->begin(), key->end(), is_printable)))
     return fail(errc::invalid_argument,
-                fmt::format("header Idempotency-Key: must be 1 to {} bytes", max_key_bytes));
+                fmt::format("header Idempotency-Key: must be 1 to {} printable ASCII characters",
+                            max_key_bytes));
   if (key) {
-    out.idempotency_key = repair_utf8(*key);
+    out.idempotency_key = std::move(*key);
     auto hasher = sha256_hasher{};
     out.body_hash = to_hex(hasher.of(text));
   }
@@ -112,7 +123,10 @@ task<void> submit(exchange& with) {
   }
   auto key = with.header("Idempotency-Key");
   const auto keyed = key.has_value();
-  auto turn = parse_submit(with.request().body(), std::move(key));
+  auto parse = [given = std::move(key)](const std::string& text) {
+    return parse_submit(text, given);
+  };
+  auto turn = co_await parse_body(with, std::move(parse));
   if (!turn) {
     co_await send_error(with, turn.error());
     co_return;

@@ -1,6 +1,8 @@
 #include "http/v1_shapes.hpp"
 
 #include "base/ids.hpp"
+#include "http/parse_body.hpp"
+#include "http/turn_environment.hpp"
 
 #include <fmt/format.h>
 
@@ -48,13 +50,13 @@ expected<void> take_environment(const json& object, std::map<std::string, std::s
         fmt::format("\"env_vars\": the value of \"{}\" must be a string without U+0000", name));
     into[name] = text.get<std::string>();
   }
-  return {};
+  return check_environment_size(into, "env_vars");
 }
 
 expected<json> parse_object(std::string_view body) {
-  auto parsed = parse_json(body);
+  auto parsed = parse_json(body, max_body_values);
   if (!parsed)
-    return fail(errc::invalid_argument, "the request body is " + parsed.error().message);
+    return fail(parsed.error().code, "the request body is " + parsed.error().message);
   if (!parsed->is_object())
     return fail(errc::invalid_argument, "the request body must be a JSON object");
   return parsed;

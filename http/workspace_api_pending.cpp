@@ -1,3 +1,4 @@
+#include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "http/v1_retold.hpp"
 #include "http/v1_shapes.hpp"
@@ -121,7 +122,7 @@ task<void> acknowledge(exchange& x) {
   const auto id = co_await workspace_of(x);
   if (id.empty())
     co_return;
-  auto ids = parse_ack_request(x.request().body());
+  auto ids = co_await parse_body(x, parse_ack_request);
   if (!ids) {
     auto why = std::move(ids.error());
     co_await send_v1_error(x, std::move(why));

@@ -28,6 +28,14 @@ SCENARIO("JSON is read as agents and clients really send it") {
     CHECK_FALSE(parse_json(deep).has_value());
     CHECK(parse_json(std::string(400, '[') + std::string(400, ']')).has_value());
   }
+  SECTION("more values than allowed are refused by name, text and keys do not count") {
+    const auto many = parse_json("[1,2,3,[],{}]", 5);
+    REQUIRE_FALSE(many.has_value());
+    CHECK(many.error().code == errc::too_large);
+    CHECK(many.error().message.find("5 values") != std::string::npos);
+    CHECK(parse_json(R"({"a,[{":",,,,[[[\",,","b":1})", 3).has_value());
+    CHECK_FALSE(parse_json("[1,2,3]", 3).has_value());
+  }
   SECTION("numbers out of range do not throw") {
     CHECK(parse_json(R"({"n":18446744073709551616})").has_value());
     CHECK_NOTHROW(parse_json(R"({"n":1e999})"));
