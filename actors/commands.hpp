@@ -21,6 +21,7 @@ enum class restart_rule { interrupt, retry };
 
 /// Enqueue a turn. Answered once `turn.queued` is durable.
 struct submit_turn {
+  std::string turn; ///< a new id by which its sender can speak of it unanswered; empty: we choose
   std::string prompt;
   std::string source;          ///< the client's own key; `source_chat_key` of the v1 API
   std::string idempotency_key; ///< empty: none

@@ -99,7 +99,9 @@ void workspace_shell::on_command(const command_ptr& what, reply_promise promise)
     return;
   }
   const auto now = now_utc();
-  const auto turn = submitted ? new_uuid(now) : std::string{};
+  auto turn = submitted ? submitted->turn : std::string{};
+  if (submitted && turn.empty())
+    turn = new_uuid(now);
   auto out = decide(working, deps.rules, *what, turn, clients, now);
   if (submitted && !submitted->environment.empty() && is_queued(turn))
     environments[turn] = submitted->environment;

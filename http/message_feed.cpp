@@ -19,6 +19,7 @@ constexpr std::chrono::seconds shutdown_grace{1};
 
 submit_turn submission_of(message_request& request) {
   submit_turn turn;
+  turn.turn = new_uuid(now_utc());
   turn.prompt = std::move(request.content);
   turn.source = request.source;
   turn.environment = std::move(request.environment);
@@ -47,7 +48,11 @@ message_feed::message_feed(exchange& with, body_stream& out, message_request req
     translation_({{}, err_id_, with.services().options.proof_of_life}, clock::now()) {}
 
 task<void> message_feed::open() {
-  command what = submission_of(request_);
+  auto& services = exchange_.services();
+  auto submission = submission_of(request_);
+  // Before the question: if its answer is late, the turn may exist all the same.
+  claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, submission.turn);
+  command what = std::move(submission);
   auto workspace = request_.workspace;
   const auto reply =
     co_await exchange_.ask<submit_reply>(std::move(workspace), true, std::move(what));
@@ -55,8 +60,6 @@ task<void> message_feed::open() {
     refuse(reply.error());
     co_return;
   }
-  auto& services = exchange_.services();
-  claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, reply->turn);
   translation_ =
     v1_translation{{reply->turn, err_id_, services.options.proof_of_life}, clock::now()};
   subscription_ = std::make_unique<subscription>(services.log, services.events, reply->stream,

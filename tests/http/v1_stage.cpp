@@ -100,8 +100,11 @@ reply_ptr played_workspaces::ask(const std::string& workspace, bool create_it,
   if (const auto* submitted = std::get_if<submit_turn>(&what))
     last_submission_ = *submitted;
   auto& at = open(workspace);
-  auto reply = apply(
-    at, decide(at.state, rules_, what, "turn-" + std::to_string(++turns_), at.clients, now_utc()));
+  auto turn = "turn-" + std::to_string(++turns_);
+  if (const auto* submitted = std::get_if<submit_turn>(&what);
+      submitted && !submitted->turn.empty())
+    turn = submitted->turn;
+  auto reply = apply(at, decide(at.state, rules_, what, turn, at.clients, now_utc()));
   if (reply && *reply)
     if (auto* accepted = std::get_if<submit_reply>(&**reply))
       accepted->stream = at.stream;
