@@ -164,7 +164,8 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
 decided on_fault(workspace_state& working, const workspace_rules& rules,
                  const std::string& component, const std::string& message, timestamp now);
 
-/// Orderly shutdown: ends the running turn as `interrupted`; the queue stays for the next start.
+/// Orderly shutdown: ends the running turn as `interrupted` and, as `cancelled`, what waits for a
+/// client that holds on for its result; the rest of the queue stays for the next start.
 decided on_shutdown(workspace_state& working, const workspace_rules& rules,
                     const std::set<std::string>& clients, timestamp now);
 

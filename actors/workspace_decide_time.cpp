@@ -49,6 +49,21 @@ void fail_turns_without_environment(workspace_draft& d, const survivors& kept) {
                   kept.clients);
 }
 
+/// Their clients are told that the server stops: run after the restart, they would run twice, for
+/// clients send again what failed.
+void end_queue_of_clients(workspace_draft& d, const std::set<std::string>& clients) {
+  std::vector<std::string> ending;
+  for (const auto& turn : d.state().queue)
+    if (turn.holds_result && clients.contains(turn.turn))
+      ending.push_back(turn.turn);
+  for (const auto& turn : ending)
+    complete_turn(d, turn,
+                  ended(outcome::cancelled, "SERVER_STOPPING",
+                        "the server was stopped before this task started; send the task again",
+                        true),
+                  clients);
+}
+
 } // namespace
 
 decided create(workspace_state& working, const workspace_rules& rules, timestamp now) {
@@ -122,6 +137,7 @@ decided on_fault(workspace_state& working, const workspace_rules& rules,
 decided on_shutdown(workspace_state& working, const workspace_rules& rules,
                     const std::set<std::string>& clients, timestamp now) {
   workspace_draft d{working, rules, now};
+  end_queue_of_clients(d, clients);
   if (working.running)
     end_or_queue_again(d,
                        ended(outcome::interrupted, "SERVER_STOPPING",

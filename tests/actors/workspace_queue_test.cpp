@@ -269,6 +269,37 @@ SCENARIO("an orderly shutdown interrupts the running turn and keeps the queue") 
   REQUIRE(run.begun() == b);
 }
 
+SCENARIO(
+  "an orderly shutdown ends the waiting turns whose clients hear of it, so none runs twice") {
+  core_run run;
+  const auto a = run.submit("a");
+  const auto held = run.submit_held("b");
+  const auto left = run.submit_held("c");
+  const auto native = run.submit("d");
+  run.clients.erase(left); // since a recovery nobody waits for it
+  run.report(started(a));
+  run.take(on_shutdown(run.working, run.rules, run.clients, run.now));
+  const auto ends = run.of_type("turn.completed", held);
+  REQUIRE(ends.size() == 1);
+  const auto end = parse_json(ends.front().data).value();
+  REQUIRE(end["outcome"] == "cancelled");
+  REQUIRE(end["error"]["code"] == "SERVER_STOPPING");
+  REQUIRE(run.working.undelivered.empty());
+  run.restart();
+  REQUIRE(run.begun() == left);
+  REQUIRE(run.of_type("turn.completed", native).empty());
+}
+
+SCENARIO("an orderly shutdown cancels a turn that its client waits for and that has just begun") {
+  core_run run;
+  const auto held = run.submit_held("a");
+  REQUIRE(run.begun() == held);
+  run.take(on_shutdown(run.working, run.rules, run.clients, run.now));
+  REQUIRE(run.last("turn.completed")["outcome"] == "cancelled");
+  run.restart();
+  REQUIRE(run.begun().empty());
+}
+
 SCENARIO("the records of a turn and of its workspace follow the events") {
   core_run run;
   const auto a = run.submit("first\nline");
