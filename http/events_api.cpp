@@ -1,14 +1,11 @@
-#include "http/event_query.hpp"
+#include "http/event_delivery.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
 
 #include "replay/sse_frame.hpp"
-#include "replay/subscription.hpp"
 
 #include <fmt/format.h>
-
-#include <random>
 
 // The events of one workspace: as a page, as lines, as server-sent events (docs/events.md, Native API).
 namespace tidemark {
@@ -17,10 +14,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t tail_piece = 64 << 10;
-constexpr std::size_t log_piece = 256 << 10;
 constexpr std::size_t page_bytes = 8 << 20;
-constexpr std::size_t large_event = 256 << 10; // is neither copied nor encoded among others
 constexpr auto departure_check = std::chrono::seconds{1}; // of a client that waits for a page
 constexpr std::size_t max_scanned = 100'000; // events looked at for one page, however few it wants
 
@@ -48,17 +42,6 @@ private:
   bool granted_;
 };
 
-/// `low` up to three times that, so that a crowd of clients does not come back in one moment.
-std::chrono::milliseconds jittered(std::chrono::milliseconds low) {
-  thread_local auto random = std::mt19937{std::random_device{}()};
-  auto spread = std::uniform_int_distribution<std::int64_t>{low.count(), 3 * low.count()};
-  return std::chrono::milliseconds{spread(random)};
-}
-
-std::string cursor_text(const stream_info& stream, offset after) {
-  return cursor{stream.incarnation, after}.str();
-}
-
 problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& stream) {
   auto what = problem{};
   what.code = to_string(reason);
@@ -83,13 +66,6 @@ problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& s
   what.facts["epoch"] = stream.incarnation.value;
   return what;
 }
-
-/// Where a request stands: its stream and what it asks of it.
-struct reading {
-  stream_info stream;
-  event_query query;
-  resume_point start;
-};
 
 // -- one page ----------------------------------------------------------------
 
@@ -173,184 +149,6 @@ task<void> send_page(exchange& with, reading what) {
 
 // -- endless answers ---------------------------------------------------------
 
-/// Delivers one stream to one reader: from the hot tail where it can, from the log where it must.
-class delivery {
-public:
-  delivery(exchange& with, body_stream& out, reading what, event_form form)
-    : with_(with),
-      services_(with.services()),
-      out_(out),
-      what_(std::move(what)),
-      form_(form),
-      source_(services_.log, services_.events, what_.stream, what_.start.after, out.waker(),
-              what_.query.raw) {}
-
-  task<void> run() {
-    if (!co_await greet())
-      co_return;
-    auto going = true;
-    // After a failure the body stays without its end: what was cut short must not look complete.
-    while (going && !out_.client_left() && !services_.stopping)
-      going = co_await step();
-    if (failed_)
-      co_return;
-    // Also on shutdown: a body without its end would look like a broken network.
-    co_await out_.finish();
-  }
-
-private:
-  [[nodiscard]] bool frames() const { return form_ == event_form::frames; }
-
-  task<bool> greet() {
-    if (!frames())
-      co_return true;
-    const auto after = what_.start.after;
-    buffer_ = hello_frame(what_.stream, after, jittered(std::chrono::milliseconds{1000}));
-    if (what_.start.gap) {
-      buffer_ += gap_frame(*what_.start.gap, *what_.query.from, what_.stream, after);
-      services_.metrics.gap(to_string(*what_.start.gap));
-    }
-    co_return co_await flush();
-  }
-
-  /// One piece of work. False: the answer is complete or its reader gone.
-  task<bool> step() {
-    const auto state = source_.poll(tail_piece, batch_);
-    if (state == subscription::state::ready)
-      co_return co_await send("tail");
-    if (state == subscription::state::behind) {
-      const auto read = [this] { return source_.read_log(log_piece, batch_); };
-      const auto result = co_await with_.blocking(read);
-      if (!result) {
-        // What lies before the damage is whole.
-        if (co_await send("log"))
-          co_await tell_failure(result.error());
-        co_return false;
-      }
-      co_return co_await send("log");
-    }
-    if (state == subscription::state::ended) {
-      what_.stream.head = source_.delivered();
-      buffer_ = frames() ? end_frame(what_.stream) : std::string{};
-      co_await flush();
-      co_return false;
-    }
-    if (!frames() && !what_.query.follow)
-      co_return false;
-    const auto until = last_write_ + services_.options.heartbeat;
-    co_await out_.wait(until - clock::now());
-    co_return co_await beat();
-  }
-
-  /// The reason where the form has a place for it.
-  task<void> tell_failure(error why) {
-    failed_ = true;
-    const auto what = problem::of(why);
-    const auto err_id = log_failure(with_.route(), what.code, what.detail, what.status);
-    if (!frames())
-      co_return;
-    buffer_ = "event: error\ndata: " + problem_json(what, err_id) + "\n\n";
-    co_await flush();
-  }
-
-  /// Writes the batch's events that the reader wants.
-  task<bool> send(std::string_view origin) {
-    buffer_.clear();
-    std::size_t count = 0;
-    std::size_t bytes = 0;
-    for (auto& slot : batch_) {
-      const auto each = std::move(slot); // a slow reader holds what it is being sent, no more
-      const auto& e = *each->what;
-      if (enough_ || !what_.query.wants(e.type, e.turn))
-        continue;
-      ++count;
-      ++sent_;
-      enough_ = what_.query.limit && sent_ >= *what_.query.limit;
-      if (!is_large(e)) {
-        append(buffer_, *each);
-        continue;
-      }
-      bytes += buffer_.size() + each->frame.size();
-      if (!co_await flush() || !co_await write_large(each))
-        co_return false;
-      buffer_.clear();
-    }
-    if (count == 0)
-      co_return co_await beat();
-    bytes += buffer_.size();
-    const auto written = co_await flush();
-    if (written)
-      services_.metrics.events_sent(origin, count, bytes);
-    co_return written && !enough_;
-  }
-
-  void append(std::string& to, const hot_event& each) const {
-    const auto view = event_view::of(*each.what);
-    if (!frames()) {
-      append_envelope(to, view, what_.query.raw);
-      to += '\n';
-    } else if (what_.query.raw) {
-      append_sse(to, view, true);
-    } else {
-      to += each.frame;
-    }
-  }
-
-  [[nodiscard]] bool is_large(const event& e) const {
-    return e.data.size() + (what_.query.raw && e.raw ? e.raw->size() : 0) > large_event;
-  }
-
-  /// Sends the frame that all readers share, or encodes on the pool: megabytes would hold up every
-  /// other connection of this thread.
-  task<bool> write_large(hot_event_ptr each) {
-    if (frames() && !what_.query.raw)
-      co_return co_await write(each->frame);
-    const auto encode = [this, &each] {
-      auto text = std::string{};
-      append(text, *each);
-      return text;
-    };
-    const auto text = co_await with_.blocking(encode);
-    each.reset();
-    co_return co_await write(text);
-  }
-
-  /// Keeps proxies from timing out while there is nothing to say.
-  task<bool> beat() {
-    if (clock::now() - last_write_ < services_.options.heartbeat)
-      co_return true;
-    buffer_ = frames() ? heartbeat : std::string_view{"\n"};
-    co_return co_await flush();
-  }
-
-  task<bool> flush() {
-    if (buffer_.empty())
-      co_return true;
-    co_return co_await write(buffer_);
-  }
-
-  task<bool> write(std::string_view bytes) {
-    const auto written = co_await out_.write(bytes);
-    last_write_ = clock::now();
-    if (!written && !out_.client_left())
-      services_.metrics.slow_reader();
-    co_return written;
-  }
-
-  exchange& with_;
-  http_services& services_;
-  body_stream& out_;
-  reading what_;
-  event_form form_;
-  subscription source_;
-  std::vector<hot_event_ptr> batch_;
-  std::string buffer_; // reused: a reader costs one piece
-  clock::time_point last_write_ = clock::now();
-  std::size_t sent_ = 0;
-  bool enough_ = false; // `limit` was reached
-  bool failed_ = false; // the log could not be read
-};
-
 std::map<std::string, std::string> stream_headers(const reading& what) {
   auto headers = std::map<std::string, std::string>{};
   headers["Cache-Control"] = "no-cache, no-transform";
@@ -383,8 +181,7 @@ task<void> send_stream(exchange& with, reading what, event_form form) {
   const auto* type = form == event_form::frames ? "text/event-stream" : "application/x-ndjson";
   auto headers = stream_headers(what);
   auto body = co_await with.stream(200, type, std::move(headers));
-  auto reader = delivery{with, *body, std::move(what), form};
-  co_await reader.run();
+  co_await deliver(with, *body, std::move(what), form);
 }
 
 /// Finds the stream and the place in it.
