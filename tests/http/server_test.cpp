@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <mutex>
+
 using namespace tidemark;
 using namespace tidemark::testing;
 using namespace std::chrono_literals;
@@ -75,6 +78,40 @@ SCENARIO("without a token other addresses than loopback are not served") {
         == 403);
 }
 
+SCENARIO("a page of another port may neither ask nor leave out what its body is") {
+  server_fixture server{{}, submitted};
+  const auto post = [&](const std::string& headers) {
+    return status_of(
+      server.request("POST", "/api/v1/workspaces/w/turns", R"({"prompt":"x"})", headers));
+  };
+  CHECK(post("Origin: http://127.0.0.1:3000\r\nContent-Type: application/json\r\n") == 403);
+  CHECK(post("Origin: http://127.0.0.1\r\n") == 403);
+  CHECK(post("Origin: http://127.0.0.1\r\nContent-Type: application/json;charset=utf-8\r\n")
+        == 202);
+  CHECK(post("Sec-Fetch-Site: same-site\r\nContent-Type: application/json\r\n") == 403);
+  CHECK(post("Sec-Fetch-Site: none\r\n") == 202);
+  CHECK(post("") == 202);
+}
+
+SCENARIO("a request whose end a proxy could see elsewhere is refused and its connection closed") {
+  server_fixture server;
+  for (const auto* framing :
+       {"Transfer-Encoding: gzip\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: identity\r\nContent-Length: 2\r\n",
+        "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n"}) {
+    INFO(framing);
+    raw_client client{server.port};
+    client.send(std::string{"POST /health HTTP/1.1\r\nHost: a\r\n"} + framing
+                + "\r\n0\r\n\r\nGET /ready HTTP/1.1\r\nHost: a\r\n\r\n");
+    const auto answers = client.read_all();
+    CHECK(status_of(answers) == 400);
+    CHECK(answers.find("HTTP/1.1 ", 1) == std::string::npos);
+    CHECK(client.closed_by_server());
+  }
+}
+
 SCENARIO("paths that do not exist and wrong methods are told apart, with bounded metrics labels") {
   server_fixture server;
   CHECK(status_of(server.get("/nowhere")) == 404);
@@ -125,7 +162,7 @@ SCENARIO("every limit has a status, a name and a metric, and leaves other client
     const auto answer =
       server.request("POST", "/api/v1/workspaces/w/turns", std::string(20'000, 'x'));
     CHECK(status_of(answer) == 413);
-    CHECK(has(body_of(answer), "max_body_bytes"));
+    CHECK(has(body_of(answer), "http.max_body)"));
     CHECK(server.series("tidemark_http_limit_hits_total{limit=\"body\"}") == 1);
   }
   GIVEN("a chunked body without end") {
@@ -256,6 +293,64 @@ SCENARIO("a reused idempotency key is a 422, and what the key is for reaches the
   CHECK(status_of(server.request("POST", "/api/v1/workspaces/w/turns", R"({"prompt":"x"})",
                                  "Idempotency-Key: k\r\n"))
         == 422);
+}
+
+SCENARIO("what could not be kept or started is refused when it is sent, by its limit's name") {
+  http_options options;
+  options.request_timeout = 60s;
+  server_fixture server{options, submitted};
+  const auto path = std::string{"/api/v1/workspaces/w/turns"};
+  const auto body = std::string{R"({"prompt":"x"})"};
+  CHECK(status_of(server.request("POST", path, body, "Idempotency-Key: a\xC3\xA4\r\n")) == 400);
+  CHECK(status_of(
+          server.request("POST", path, body, "Idempotency-Key: " + std::string(300, 'k') + "\r\n"))
+        == 400);
+  const auto big = R"({"prompt":"x","env":{"A":")" + std::string(128 << 10, 'v') + R"("}})";
+  const auto refused = server.request("POST", path, big);
+  CHECK(status_of(refused) == 413);
+  CHECK(has(body_of(refused), "131070 bytes"));
+  auto many = std::string{R"({"prompt":"x","metadata":{"a":[0)"};
+  for (int i = 0; i < 1'000'001; ++i)
+    many += ",0";
+  const auto crowded = server.request("POST", path, many + "]}}");
+  CHECK(status_of(crowded) == 413);
+  CHECK(has(body_of(crowded), "1000000 values"));
+  CHECK(
+    status_of(server.request("POST", path, R"({"prompt":")" + std::string(1 << 20, 'x') + "\"}"))
+    == 202);
+}
+
+SCENARIO("a turn whose acceptance comes too late for its client is given up by name") {
+  http_options options;
+  options.answer_deadline = 50ms;
+  std::atomic<bool> client_knows{false};
+  std::mutex mutex;
+  std::string submitted_turn;
+  std::string left_turn;
+  server_fixture server{options,
+                        [&](const std::string&, bool, const command& what) -> expected<answer> {
+                          if (const auto* turn = std::get_if<submit_turn>(&what)) {
+                            {
+                              const std::lock_guard lock{mutex};
+                              submitted_turn = turn->turn;
+                            }
+                            server_fixture::eventually([&] { return client_knows.load(); });
+                            submit_reply reply;
+                            reply.turn = turn->turn;
+                            return reply;
+                          }
+                          const std::lock_guard lock{mutex};
+                          if (const auto* left = std::get_if<client_left>(&what))
+                            left_turn = left->turn;
+                          return done{};
+                        }};
+  const auto answer = server.request("POST", "/api/v1/message", R"({"content":"hi"})");
+  CHECK(has(body_of(answer), "RUNTIME_UNAVAILABLE"));
+  client_knows = true;
+  CHECK(server_fixture::eventually([&] {
+    const std::lock_guard lock{mutex};
+    return !left_turn.empty() && left_turn == submitted_turn;
+  }));
 }
 
 SCENARIO("an actor that fails is a 500 with an id, not a hang") {
