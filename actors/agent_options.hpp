@@ -27,7 +27,7 @@ struct agent_options {
   std::size_t max_line_bytes = 32 << 20;
   std::size_t max_stderr_tail = 8 << 10;
   std::size_t max_unsynced_bytes = 8 << 20; ///< output that waits for the log before reading pauses
-  std::size_t max_live = 16; ///< live processes; the least recently used idle one gives way
+  std::size_t max_live = 16; ///< live processes; an idle one gives way, a turn waits for a busy one
   std::chrono::milliseconds idle_limit{10 * 60'000};    ///< an idle process is stopped after this
   std::chrono::milliseconds silence_limit{10 * 60'000}; ///< a turn without any output is ended
   std::chrono::milliseconds interrupt_grace{5'000};     ///< in-band interrupt before escalation

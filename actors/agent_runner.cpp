@@ -11,9 +11,11 @@ agent_runner::agent_runner(agent_runtime& runtime, std::string workspace, report
     tail_(runtime.options.max_stderr_tail),
     ladder_(runtime.io.get_executor()),
     idle_(runtime.io.get_executor()),
+    room_(runtime.io.get_executor()),
     silence_(runtime.io.get_executor()) {}
 
 agent_runner::~agent_runner() {
+  stop_waiting();
   release_process();
 }
 
@@ -66,18 +68,20 @@ void agent_runner::launch() {
                runtime_.options.server_secrets.end());
   secrets_ = redactor{known};
   deltas_ = {};
+  if (!runtime_.pool.admit(*this))
+    return;
   if (spawn(*plan))
     start_turn(next_->resume.empty() ? "cold" : "resume");
 }
 
 bool agent_runner::spawn(const launch_plan& plan) {
-  runtime_.pool.make_room();
   child::callbacks events;
   events.on_stdout = [this](std::string_view bytes) { on_stdout(bytes); };
   events.on_stderr = [this](std::string_view bytes) { tail_.add(bytes); };
   events.on_exit = [this](child_exit how) { on_exit(how); };
   auto started = child::spawn(runtime_.io, to_child(runtime_.options, plan), std::move(events));
   if (!started) {
+    runtime_.pool.withdraw(*this);
     runtime_.metrics.agent_spawn_failed();
     const auto problem = explain_spawn(started.error(), plan);
     logging::warning("agent", "{}: {}", workspace_, problem.message);
@@ -108,10 +112,23 @@ void agent_runner::start_turn(const char* how) {
   flush();
 }
 
+void agent_runner::room_made() {
+  room_.start(std::chrono::milliseconds{0}, [this] {
+    if (next_ && !process_)
+      launch();
+  });
+}
+
+void agent_runner::stop_waiting() {
+  room_.cancel();
+  runtime_.pool.withdraw(*this);
+}
+
 /// The waiting turn ends before it came to run.
 void agent_runner::end_waiting(outcome how, turn_error why) {
   const auto turn = next_->turn;
   next_.reset();
+  stop_waiting();
   why.message = secrets_.apply(why.message);
   report_.end.emplace();
   report_.end->how = how;

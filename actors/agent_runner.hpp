@@ -44,6 +44,8 @@ public:
   void credit(std::size_t weight);
   /// Ends the idle process to make room for another one's.
   void give_way();
+  /// The begun turn that waits for room among the live processes may ask again.
+  void room_made();
 
 private:
   using clock = std::chrono::steady_clock;
@@ -69,6 +71,7 @@ private:
   bool spawn(const launch_plan& plan);
   void start_turn(const char* how);
   void end_waiting(outcome how, turn_error why);
+  void stop_waiting();
 
   // -- output: agent_runner_output.cpp ----------------------------------------
   void on_stdout(std::string_view bytes);
@@ -109,6 +112,7 @@ private:
   stage stage_ = stage::none;
   one_shot ladder_;
   one_shot idle_;
+  one_shot room_;
 
   std::optional<active_turn> turn_;
   session_begin_ptr next_; ///< begun, waits for the old process to go

@@ -22,18 +22,21 @@ class agent_runner;
 
 /// The live processes of all sessions, least recently used first. Used on the agents' I/O thread.
 ///
-/// The cap concerns idle processes: a turn never waits for another workspace's, so while all are
-/// busy there may be more than the cap allows, until one of them becomes idle.
+/// Never more than `most`: a turn that finds them all busy waits, first come first served, until one
+/// has ended; an idle one is ended for it.
 class agent_pool {
 public:
-  explicit agent_pool(std::size_t most) : most_(most) {}
+  explicit agent_pool(std::size_t most) : most_(most == 0 ? 1 : most) {}
 
-  /// Room for one more: ends idle processes until the cap allows it or none is left.
-  void make_room();
+  /// True if the runner may start its process now. Else it waits: its room_made() is called once it
+  /// is worth asking again.
+  [[nodiscard]] bool admit(agent_runner& runner);
+  /// The runner waits no more, or did not use its room.
+  void withdraw(agent_runner& runner);
   void entered(agent_runner& runner);
   void left(agent_runner& runner);
   void busy(agent_runner& runner);
-  /// The runner's turn is over. Ends the least recently used idle process if there are too many.
+  /// The runner's turn is over: ends the least recently used idle process if somebody waits.
   void idle(agent_runner& runner);
   [[nodiscard]] std::size_t live() const { return members_.size(); }
 
@@ -44,10 +47,13 @@ private:
     bool leaving = false;
   };
   std::list<member>::iterator find(agent_runner& runner);
-  void shrink_to(std::size_t count);
+  [[nodiscard]] std::size_t free() const;
+  void serve();
+  void evict(std::size_t wanted);
 
   std::size_t most_;
   std::list<member> members_;
+  std::list<agent_runner*> waiting_; ///< first come first
 };
 
 /// What every session and the probe work with. Outlives them. `options` and the two functions are

@@ -217,8 +217,10 @@ std::vector<setting> agent_settings() {
     text("agent.guard", "<path>",
          "The process guard; default: `tidemark-guard` beside this executable.",
          MEMBER(agent.guard)),
-    number("agent.max_live", "Agent processes at a time; the longest idle one gives way.",
-           MEMBER(agent.max_live)),
+    number(
+      "agent.max_live",
+      "Agent processes at a time; the longest idle one gives way, a turn waits while all are busy.",
+      MEMBER(agent.max_live)),
     duration("agent.idle_limit", "An idle agent process is stopped after this.",
              MEMBER(agent.idle_limit)),
     duration("agent.silence_limit", "A turn without any output is ended after this.",

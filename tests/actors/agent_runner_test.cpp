@@ -324,6 +324,55 @@ SCENARIO(
   }
 }
 
+SCENARIO("a turn that finds all processes busy waits its time, and ends once however it ends") {
+  runner_fixture f;
+  f.runtime.pool = agent_pool{1};
+  f.begin("t1", "wait");
+  REQUIRE(f.until([&] { return f.texts("t1").size() == 1; }));
+  const auto first = std::move(f.runner);
+  f.add_runner("w2");
+  f.begin("t2");
+  const auto second = std::move(f.runner);
+  f.add_runner("w3");
+  f.begin("t3");
+  f.settle(100ms);
+  CHECK(f.runtime.pool.live() == 1);
+  CHECK(f.ends("t2").empty());
+  CHECK_FALSE(f.started("t2"));
+  SECTION("first come, first served") {
+    first->halt(stop_force::interrupt);
+    REQUIRE(f.ended("t3"));
+    CHECK(f.ends("t2").size() == 1);
+    CHECK(f.ends("t2")[0].how == outcome::succeeded);
+    CHECK(f.ends("t3")[0].how == outcome::succeeded);
+    CHECK_FALSE(alive(f.started("t2")->pid));
+  }
+  SECTION("cancelled while it waits") {
+    second->halt(stop_force::interrupt);
+    REQUIRE(f.ends("t2").size() == 1);
+    CHECK(f.ends("t2")[0].how == outcome::cancelled);
+    first->halt(stop_force::interrupt);
+    REQUIRE(f.ended("t3"));
+    CHECK_FALSE(f.started("t2"));
+  }
+  SECTION("stopped while it waits") {
+    bool gone = false;
+    second->stop([&] { gone = true; });
+    CHECK(gone);
+    CHECK(f.ends("t2")[0].how == outcome::interrupted);
+  }
+  SECTION("its start fails when its time has come") {
+    f.runtime.options.binary = "no-such-agent";
+    first->stop([] {});
+    REQUIRE(f.ended("t3"));
+    CHECK(f.ends("t2")[0].why->code == "RUNTIME_UNAVAILABLE");
+    CHECK(f.ends("t3")[0].why->code == "RUNTIME_UNAVAILABLE");
+  }
+  CHECK(f.ends("t2").size() == 1);
+  CHECK(f.ends("t1").size() <= 1);
+  CHECK(f.runtime.pool.live() <= 1);
+}
+
 SCENARIO("a hundred turns, warm and cold, leave no descriptor behind") {
   runner_fixture f;
   f.begin("first");
