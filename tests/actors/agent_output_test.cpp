@@ -1,0 +1,78 @@
+#include "actors/agent_output.hpp"
+#include "base/json.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace tidemark;
+
+namespace {
+
+std::string line_of(const std::string& text) {
+  json delta = {{"type", "text_delta"}, {"text", text}};
+  json event = {{"type", "content_block_delta"}, {"index", 0}, {"delta", std::move(delta)}};
+  json line = {{"type", "stream_event"}, {"event", std::move(event)}};
+  return dump_json(line);
+}
+
+} // namespace
+
+SCENARIO("of a real agent's streamed message neither texts nor raw lines hold parts of a secret") {
+  const redactor secrets{{"SECSPLIT0TOKEN77XYZ"}};
+  const auto agent = make_claude_adapter();
+  (void) agent->begin_turn("say it");
+  std::vector<std::string> lines{
+    R"({"type":"stream_event","event":{"type":"message_start","message":{"id":"m1"}}})",
+    R"({"type":"stream_event","event":{"type":"content_block_start","index":0,)"
+    R"("content_block":{"type":"text","text":""}}})",
+    line_of("SECSPL"),
+    line_of("IT0TOK"),
+    line_of("EN77XYZ ok"),
+    line_of(", done SECSP"),
+    R"({"type":"assistant","message":{"id":"m1","content":[{"type":"text",)"
+    R"("text":"SECSPLIT0TOKEN77XYZ ok, done SECSP"}]}})"};
+
+  delta_mask deltas;
+  std::string joined;
+  std::string whole;
+  std::vector<std::string> order;
+  for (const auto& line : lines) {
+    session_report report;
+    report.events = agent->on_line(line, false, line.size()).events;
+    deltas.apply(secrets, report.events);
+    mask_secrets(secrets, report);
+    for (const auto& event : report.events) {
+      order.push_back(event.type);
+      joined += string_or(event.data, "text");
+      if (event.type == "item.completed")
+        whole = string_or(object_at(event.data, "item"), "text");
+      for (const auto* part : {"SECSPLI", "IT0TOK", "EN77XYZ"}) {
+        CHECK(dump_json(event.data).find(part) == std::string::npos);
+        CHECK((!event.raw || event.raw->find(part) == std::string::npos));
+      }
+      if (event.type == "item.started")
+        CHECK_FALSE(event.raw);
+    }
+  }
+  CHECK(joined == "[secret] ok, done SECSP");
+  CHECK(whole == joined);
+  CHECK(order
+        == std::vector<std::string>{"item.started", "item.delta", "item.delta", "item.delta",
+                                    "item.completed"});
+}
+
+SCENARIO("deltas that hold no beginning of a secret pass untouched, with their lines") {
+  const redactor secrets{{"SECSPLIT0TOKEN77XYZ"}};
+  delta_mask deltas;
+  json data = {{"item", "a"}, {"text", "plain words"}};
+  std::vector<agent_event> events;
+  events.push_back({"item.delta", data, std::make_shared<const std::string>("line")});
+  deltas.apply(secrets, events);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].data == data);
+  CHECK(events[0].raw);
+  deltas.finish(secrets, events);
+  CHECK(events.size() == 1);
+}
