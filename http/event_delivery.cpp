@@ -102,7 +102,7 @@ private:
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (auto& slot : batch_) {
-      const auto each = std::move(slot); // a slow reader holds what it is being sent, no more
+      auto each = std::move(slot); // a slow reader holds what it is being sent, no more
       const auto& e = *each->what;
       if (enough_ || !what_.query.wants(e.type, e.turn))
         continue;
@@ -114,7 +114,7 @@ private:
         continue;
       }
       bytes += buffer_.size() + each->frame.size();
-      if (!co_await flush() || !co_await write_large(each))
+      if (!co_await flush() || !co_await write_large(std::move(each)))
         co_return false;
       buffer_.clear();
     }
