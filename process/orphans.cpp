@@ -76,7 +76,9 @@ std::vector<int> kill_marked(std::string_view name, std::string_view value,
     return killed;
   const auto mark = std::string{name} + "=" + std::string{value};
   const auto end = std::chrono::steady_clock::now() + limit;
-  // Again until none is found: one of them may have forked while we looked.
+  // Again until none is found: one of them may have forked while we looked. Twice: between two
+  // programs (execve) a process shows no environment for a moment.
+  int quiet_rounds = 0;
   while (std::chrono::steady_clock::now() < end) {
     const auto found = processes_that([&mark](int pid) { return carries(pid, mark); });
     bool alive = false;
@@ -87,7 +89,8 @@ std::vector<int> kill_marked(std::string_view name, std::string_view value,
       if (std::find(killed.begin(), killed.end(), pid) == killed.end())
         killed.push_back(pid);
     }
-    if (!alive)
+    quiet_rounds = alive ? 0 : quiet_rounds + 1;
+    if (quiet_rounds == 2)
       break;
     std::this_thread::sleep_for(2ms);
   }

@@ -144,14 +144,14 @@ SCENARIO("of a killed guard's child, helpers that left the session are found by 
     pids = pids_in(directory / "pids");
     ::kill(guard_of(child->pid()), SIGKILL);
     REQUIRE(child.until_exit());
-    CHECK(all_gone(pids)); // already when the exit is told
+    CHECK(gone(pids));
   }
   SECTION("killed by the agent") {
     running_child child{marked(scattering(directory, "kill -9 $PPID; sleep 600"))};
     REQUIRE(child.process);
     REQUIRE(child.until_exit());
     pids = pids_in(directory / "pids");
-    CHECK(all_gone(pids));
+    CHECK(gone(pids));
   }
   CHECK(pids.size() == scattered);
   CHECK(alive(other->pid()));
@@ -171,7 +171,7 @@ SCENARIO("a stopped guard delays the end of its tree by its time limit only") {
     child->kill_tree();
     REQUIRE(child.until_exit());
     CHECK(std::chrono::steady_clock::now() - begin < tidemark::child::guard_limit + 3s);
-    CHECK(all_gone(pids));
+    CHECK(gone(pids));
   }
   SECTION("when the owner has let go") {
     boost::asio::io_context io;
@@ -183,7 +183,7 @@ SCENARIO("a stopped guard delays the end of its tree by its time limit only") {
     ::kill(guard = guard_of((*started)->pid()), SIGSTOP);
     started->reset();
     io.run();
-    CHECK(all_gone(pids));
+    CHECK(gone(pids));
   }
   CHECK(pids.size() == scattered);
   CHECK_FALSE(alive(guard));
