@@ -298,16 +298,20 @@ SCENARIO("a database that ran out of space is reopened once there is some, witho
     CHECK(data_of(*log, log->find("a")->id) == acknowledged);
     std::filesystem::remove(ballast);
     const auto deadline = clock_type::now() + std::chrono::seconds{30};
-    while (!log->try_recover()) {
+    // A background job that fails late may stop the database once more; it heals like the first time.
+    for (auto goes_on = false; !goes_on;) {
       REQUIRE(clock_type::now() < deadline);
-      std::this_thread::yield();
+      if (!log->try_recover()) {
+        std::this_thread::yield();
+        continue;
+      }
+      const auto stored = data_of(*log, log->find("a")->id);
+      REQUIRE(stored.size() >= acknowledged.size());
+      REQUIRE((std::equal(acknowledged.begin(), acknowledged.end(), stored.begin())));
+      acknowledged = stored; // what was not acknowledged may have been written: now it counts
+      REQUIRE_FALSE(log->verify(log->find("a")->id)->first_bad);
+      goes_on = append(*log, "a", "goes on").has_value();
     }
-    const auto stored = data_of(*log, log->find("a")->id);
-    REQUIRE(stored.size() >= acknowledged.size());
-    REQUIRE((std::equal(acknowledged.begin(), acknowledged.end(), stored.begin())));
-    acknowledged = stored; // what was not acknowledged may have been written: now it counts
-    REQUIRE_FALSE(log->verify(log->find("a")->id)->first_bad);
-    REQUIRE(append(*log, "a", "goes on").has_value());
     acknowledged.emplace_back("goes on");
   }
   CHECK(latched > 0);
