@@ -239,7 +239,12 @@ SCENARIO(
     REQUIRE(has(live.read_until(last), last));
   }
   // 8 MB went to the log in memory and the hot tail; no queue of the stalled reader came on top.
+  // Under AddressSanitizer freed memory stays in quarantine, so residence says nothing there.
+#ifndef __SANITIZE_ADDRESS__
   CHECK(resident_kb() - before < 80'000);
+#else
+  (void) before;
+#endif
   CHECK(
     server_fixture::eventually([&] { return server.series("tidemark_slow_readers_total") == 1; }));
   CHECK(offsets(body_of(server.get(path + "?after=390", lines))) == range(391, 401));
