@@ -127,7 +127,7 @@ SCENARIO("WorkspaceInfo has exactly the contract's members in the list as for on
                         "session_id", "metadata", "status", "tools"};
   workspace_info info;
   info.id = "w";
-  info.path = "/root/w";
+  info.path = "/srv/w";
   info.metadata = json::array();
   const auto one = workspace_object(info);
   CHECK(keys(one) == wanted);
@@ -142,7 +142,7 @@ SCENARIO("WorkspaceInfo has exactly the contract's members in the list as for on
   summary.tools = std::vector<std::string>{"Bash"};
   const auto line = workspace_object(summary, "/root");
   CHECK(keys(line) == wanted);
-  CHECK(line.at("path").get<std::string>() == "/root/w");
+  CHECK(line.at("path").get<std::string>() == "/srv/w");
   CHECK(line.at("status").get<std::string>() == "busy");
   CHECK(line.at("tools").size() == 1);
 }
