@@ -140,7 +140,7 @@ SCENARIO("WorkspaceInfo has exactly the contract's members in the list as for on
   summary.busy = true;
   summary.session = "s";
   summary.tools = std::vector<std::string>{"Bash"};
-  const auto line = workspace_object(summary, "/root");
+  const auto line = workspace_object(summary, "/srv");
   CHECK(keys(line) == wanted);
   CHECK(line.at("path").get<std::string>() == "/srv/w");
   CHECK(line.at("status").get<std::string>() == "busy");
