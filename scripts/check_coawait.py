@@ -10,6 +10,8 @@ import pathlib
 import re
 import sys
 
+from source_check import run, source_files
+
 CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|R"\((?:.|\n)*?\)"')
 CAPTURE = re.compile(r"(?<![\w\])])\[(?!\s*\])(?!\s*&)[^\]]*\]\s*(\(|\{|mutable)")
 # Types with real constructors are safe: only aggregates are destroyed twice.
@@ -33,10 +35,7 @@ def statement_after(code: str, start: int) -> str:
 
 
 def violations(root: pathlib.Path):
-    for path in sorted(root.glob("**/*.[ch]pp")):
-        relative = path.relative_to(root)
-        if relative.parts[0] in ("build", "node_modules", "data") or relative.parts[0].startswith("."):
-            continue
+    for path, relative in source_files(root):
         # Strings and comments become blanks of the same length, so that line numbers stay.
         code = CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), path.read_text(errors="replace"))
         for found in re.finditer(r"\bco_await\b", code):
@@ -46,12 +45,5 @@ def violations(root: pathlib.Path):
                 yield f"{relative}:{line}: a lambda or braces to the right of co_await"
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    found = list(violations(root))
-    print("\n".join(found) if found else "co_await: ok")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("co_await", violations))

@@ -7,6 +7,8 @@ import pathlib
 import re
 import sys
 
+from source_check import run, source_files
+
 LAYERS = ["base", "metrics", "storage", "replay", "agents", "process", "actors", "http", "app"]
 
 # Library headers -> where they may stand. A trailing ".cpp" means: not in headers.
@@ -26,11 +28,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def violations(root: pathlib.Path):
-    for path in sorted(root.glob("**/*.[ch]pp")):
-        relative = path.relative_to(root)
+    for path, relative in source_files(root):
         folder = relative.parts[0]
-        if folder in ("build", "node_modules", "data") or folder.startswith("."):
-            continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             found = INCLUDE.match(line)
             if not found:
@@ -47,12 +46,5 @@ def violations(root: pathlib.Path):
                         yield f"{relative}:{number}: <{target}> is allowed only in {', '.join(allowed)}"
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    found = list(violations(root))
-    print("\n".join(found) if found else "layers: ok")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("layers", violations))
