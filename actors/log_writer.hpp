@@ -14,8 +14,8 @@ struct log_writer_deps {
   event_log& log;
   hub& events;
   instruments& metrics;
-  std::size_t max_batch_events = 1000;
-  std::size_t max_batch_bytes = 1 << 20;
+  std::size_t max_batch_events = 4096;
+  std::size_t max_batch_bytes = 4 << 20;
   std::chrono::milliseconds recover_every{1000}; ///< how often a refusing log is tried again
 };
 

@@ -29,8 +29,8 @@ struct settings {
   rocks_log_options log; ///< `directory` is filled in by `resolve`
   workspace_rules rules;
 
-  std::size_t batch_events = 1000;
-  std::size_t batch_bytes = 1 << 20;
+  std::size_t batch_events = 4096;
+  std::size_t batch_bytes = 4 << 20;
   std::size_t tail_bytes = 64 << 20;       ///< hot events of all streams
   std::size_t tail_stream_bytes = 4 << 20; ///< hot events of one stream
   std::chrono::milliseconds workspace_idle{5 * 60'000};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,10 +9,17 @@
 
 namespace tidemark::bytes {
 
-/// Appends 8 bytes, most significant first, so that keys sort as their numbers do.
+/// Writes 8 bytes at `to`, most significant first, so that keys sort as their numbers do.
+inline void store_fixed(char* to, std::uint64_t number) {
+  for (int i = 0; i < 8; ++i)
+    to[i] = static_cast<char>(number >> (56 - 8 * i));
+}
+
+/// Appends 8 bytes, most significant first.
 inline void put_fixed(std::string& out, std::uint64_t number) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    out.push_back(static_cast<char>(number >> shift));
+  std::array<char, 8> bytes{};
+  store_fixed(bytes.data(), number);
+  out.append(bytes.data(), bytes.size());
 }
 
 /// Appends 1 to 10 bytes, 7 bits each, least significant first.

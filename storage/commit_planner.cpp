@@ -1,11 +1,13 @@
 #include "storage/commit_planner.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace tidemark {
 
 void commit_planner::know(const stream_info& stream, epoch newest) {
-  known_.try_emplace(stream.id, known_stream{stream, newest});
+  known_.try_emplace(stream.id, known_stream{stream, newest, false});
 }
 
 std::optional<append_refusal> commit_planner::judge(const append_request& request) const {
@@ -13,7 +15,7 @@ std::optional<append_refusal> commit_planner::judge(const append_request& reques
   if (found == known_.end())
     return refuse(request,
                   {errc::not_found, fmt::format("the log has no stream {}", request.stream.value)});
-  const auto& [info, newest] = found->second;
+  const auto& [info, newest, touched] = found->second;
   if (request.incarnation != info.incarnation)
     return refuse(request,
                   {errc::fenced, fmt::format("\"{}\" is at epoch {}, the writer at {}", info.name,
@@ -41,12 +43,13 @@ append_refusal commit_planner::refuse(const append_request& request, error why) 
   const auto found = known_.find(request.stream);
   if (found == known_.end())
     return {std::move(why), offset{}, epoch{}};
-  const auto& [info, newest] = found->second;
+  const auto& [info, newest, touched] = found->second;
   return {std::move(why), info.head, newest};
 }
 
 appended commit_planner::accept(const append_request& request) {
-  auto& info = known_.at(request.stream).info;
+  auto& known = known_.at(request.stream);
+  auto& info = known.info;
   appended result{info.head.next(), info.head, next_, {}};
   if (request.events.empty())
     return result;
@@ -65,8 +68,17 @@ appended commit_planner::accept(const append_request& request) {
     runs_.back().count += request.events.size();
   else
     runs_.push_back({request.stream, result.first, request.events.size()});
-  touched_.insert_or_assign(info.id, info);
+  known.touched = true;
   return result;
+}
+
+std::vector<const stream_info*> commit_planner::touched() const {
+  std::vector<const stream_info*> streams;
+  for (const auto& [id, known] : known_)
+    if (known.touched)
+      streams.push_back(&known.info);
+  std::ranges::sort(streams, {}, [](const stream_info* stream) { return stream->id; });
+  return streams;
 }
 
 } // namespace tidemark

@@ -3,7 +3,6 @@
 #include "storage/event_log.hpp"
 #include "storage/hash_chain.hpp"
 
-#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -30,6 +29,8 @@ public:
       next_(next),
       hasher_(hasher) {}
 
+  [[nodiscard]] bool knows(stream_id stream) const { return known_.contains(stream); }
+
   /// Makes a stream known; `newest` is the newest epoch of its name.
   void know(const stream_info& stream, epoch newest);
 
@@ -42,10 +43,9 @@ public:
   /// Places the events of a request that `judge` has nothing against.
   appended accept(const append_request& request);
 
-  /// The streams as they are after the accepted requests; only those that got events.
-  [[nodiscard]] const std::map<stream_id, stream_info>& touched() const noexcept {
-    return touched_;
-  }
+  /// The streams as they are after the accepted requests, by id; only those that got events. Valid
+  /// while the planner is.
+  [[nodiscard]] std::vector<const stream_info*> touched() const;
   [[nodiscard]] std::span<const commit_run> runs() const noexcept { return runs_; }
   [[nodiscard]] position first() const noexcept { return first_; }
   [[nodiscard]] position next() const noexcept { return next_; }
@@ -54,13 +54,13 @@ private:
   struct known_stream {
     stream_info info;
     epoch newest;
+    bool touched = false;
   };
 
   position first_;
   position next_;
   sha256_hasher& hasher_;
   std::unordered_map<stream_id, known_stream> known_;
-  std::map<stream_id, stream_info> touched_;
   std::vector<commit_run> runs_;
 };
 

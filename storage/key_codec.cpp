@@ -4,12 +4,16 @@
 
 namespace tidemark::keys {
 
-std::string event_key(stream_id stream, offset at) {
-  std::string key;
-  key.reserve(16);
-  bytes::put_fixed(key, stream.value);
-  bytes::put_fixed(key, at.value);
+event_key_bytes packed_event_key(stream_id stream, offset at) {
+  event_key_bytes key{};
+  bytes::store_fixed(key.data(), stream.value);
+  bytes::store_fixed(key.data() + 8, at.value);
   return key;
+}
+
+std::string event_key(stream_id stream, offset at) {
+  const auto key = packed_event_key(stream, at);
+  return {key.data(), key.size()};
 }
 
 std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key) {

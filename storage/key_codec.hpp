@@ -2,6 +2,7 @@
 
 #include "base/ids.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@ namespace tidemark::keys {
 /// Keys sort bytewise as what they stand for sorts.
 
 /// Family `events`: stream id and offset, 8 bytes each, big-endian.
+using event_key_bytes = std::array<char, 16>;
+event_key_bytes packed_event_key(stream_id stream, offset at);
 std::string event_key(stream_id stream, offset at);
 std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key);
 

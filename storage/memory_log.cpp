@@ -127,8 +127,8 @@ std::vector<append_result> memory_log::commit(std::span<const append_request> re
       log.store(request, *answers.back());
     }
   }
-  for (const auto& [id, info] : plan.touched())
-    log.streams.put(info);
+  for (const auto* stream : plan.touched())
+    log.streams.put(*stream);
   return answers;
 }
 

@@ -22,11 +22,16 @@ std::uint32_t checksum(std::string_view body) {
     ::crc32_z(0, reinterpret_cast<const unsigned char*>(body.data()), body.size()));
 }
 
-std::string begin_record(std::size_t expected_body) {
-  std::string record;
+void begin_record(std::string& record, std::size_t expected_body) {
+  record.clear();
   record.reserve(header_bytes + expected_body);
   record.push_back(static_cast<char>(version));
   record.append(header_bytes - 1, '\0');
+}
+
+std::string begin_record(std::size_t expected_body) {
+  std::string record;
+  begin_record(record, expected_body);
   return record;
 }
 
@@ -70,7 +75,13 @@ tl::unexpected<error> malformed() {
 } // namespace
 
 std::string encode(const event_record& e) {
-  auto record = begin_record(96 + e.type.size() + e.turn.size() + e.data.size() + e.raw.size());
+  std::string record;
+  encode(e, record);
+  return record;
+}
+
+void encode(const event_record& e, std::string& record) {
+  begin_record(record, 96 + e.type.size() + e.turn.size() + e.data.size() + e.raw.size());
   bytes::put_varint(record, e.global.value);
   bytes::put_fixed(record, static_cast<std::uint64_t>(e.time.nanoseconds));
   put_digest(record, e.hash);
@@ -88,7 +99,6 @@ std::string encode(const event_record& e) {
     record.push_back(no_raw);
   }
   seal(record);
-  return record;
 }
 
 expected<event_record> decode_event(std::string_view record) {

@@ -36,6 +36,8 @@ struct event_record {
   std::optional<blob_ref> blob;
 };
 
+/// Replaces what is in `record`, so that a caller with many pays for the memory once.
+void encode(const event_record& e, std::string& record);
 std::string encode(const event_record& e);
 expected<event_record> decode_event(std::string_view record);
 

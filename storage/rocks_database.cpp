@@ -63,8 +63,13 @@ rocksdb::ColumnFamilyOptions options_of(family which,
   tables.block_cache = cache;
   tables.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   tables.format_version = 5;
+  // Every commit rewrites the state of its streams. Iterators would see them change under way, so
+  // this family is walked at opening only.
+  options.inplace_update_support = which == family::streams;
   if (which == family::events) {
     options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(std::uint64_t)));
+    // An insertion into the memtable starts where the last one of its stream ended.
+    options.memtable_insert_with_hint_prefix_extractor = options.prefix_extractor;
     options.memtable_prefix_bloom_size_ratio = 0.05;
     tables.block_size = 16 << 10;
   }
@@ -98,6 +103,7 @@ rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in
   options.max_total_wal_size = how.max_wal_bytes;
   options.max_open_files = max_open_files;
   options.max_background_jobs = 2;
+  options.allow_concurrent_memtable_write = false; // only one thread commits
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.skip_stats_update_on_db_open = true;

@@ -6,6 +6,7 @@
 #include "storage/wal_check.hpp"
 
 #include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
 
 #include <chrono>
 
@@ -56,6 +57,8 @@ rocks_event_log::rocks_event_log(rocks_log_options options, data_directory direc
   : options_(std::move(options)),
     directory_(std::move(directory)),
     blobs_(directory_.path() / "blobs") {}
+
+rocks_event_log::~rocks_event_log() = default;
 
 expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options options) {
   const auto started = std::chrono::steady_clock::now();

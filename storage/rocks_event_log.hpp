@@ -24,6 +24,7 @@ namespace tidemark {
 class rocks_event_log final : public event_log {
 public:
   static expected<std::unique_ptr<event_log>> open(rocks_log_options options);
+  ~rocks_event_log() override;
 
   expected<stream_info> acquire(std::string_view name) override;
   [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
@@ -76,10 +77,12 @@ private:
   [[nodiscard]] std::optional<error> lack_of_space(std::uint64_t bytes) const;
   /// Why nothing is written any more, if the directory was ever seen removed or moved away.
   [[nodiscard]] std::optional<error> displacement() const;
-  append_result place(const append_request& request, commit_planner& plan,
-                      rocksdb::WriteBatch& batch);
-  expected<void> write(const commit_planner& plan, rocksdb::WriteBatch& batch,
-                       commit_figures& cost);
+  /// Gives a request its place and adds it to the batch, or refuses it.
+  append_result place(const append_request& request, commit_planner& plan);
+  /// Stores the raw lines that are too long for a record; empty if there are none.
+  expected<std::vector<std::optional<records::blob_ref>>>
+  store_long_lines(const append_request& request);
+  expected<void> write(const commit_planner& plan, commit_figures& cost);
   std::vector<append_result> refuse_all(std::span<const append_request> requests,
                                         const error& why) const;
   void latch(std::string reason);
@@ -98,8 +101,10 @@ private:
   const rocks_log_options options_;
   const data_directory directory_;
   blob_store blobs_;
-  sha256_hasher hasher_;        // used by the committing thread only
-  bool commits_marked_ = false; // likewise: the directory is known to hold events
+  sha256_hasher hasher_;                       // used by the committing thread only
+  bool commits_marked_ = false;                // likewise: the directory is known to hold events
+  std::unique_ptr<rocksdb::WriteBatch> batch_; // likewise: of the commit under way
+  std::string record_;                         // likewise: of the event under way
   mutable std::atomic<bool> displaced_ = false;
 
   mutable std::mutex mutex_; // guards everything below

@@ -21,6 +21,9 @@ namespace {
 /// The reserve never takes more than this part of a file system, so that a small one is usable.
 constexpr std::uint64_t largest_reserved_part = 10;
 
+/// A batch that grew beyond this gives its memory back.
+constexpr std::size_t kept_batch_bytes = 8 << 20;
+
 family family_of(table in) {
   return in == table::turns ? family::turns : family::meta;
 }
@@ -106,7 +109,8 @@ commit_planner rocks_event_log::begin_plan(std::span<const append_request> reque
   const std::lock_guard lock{mutex_};
   commit_planner plan{state_.head.next(), hasher_};
   for (const auto& request : requests)
-    if (const auto* info = state_.streams.find(request.stream))
+    if (const auto* info =
+          plan.knows(request.stream) ? nullptr : state_.streams.find(request.stream))
       plan.know(*info, state_.streams.newest(info->name)->incarnation);
   return plan;
 }
@@ -123,70 +127,82 @@ std::vector<append_result> rocks_event_log::commit(std::span<const append_reques
     return refuse_all(requests, *why);
   }
   auto plan = begin_plan(requests);
-  rocksdb::WriteBatch batch;
+  if (!batch_ || batch_->GetDataSize() > kept_batch_bytes)
+    batch_ = std::make_unique<rocksdb::WriteBatch>();
+  batch_->Clear();
   std::vector<append_result> answers;
   answers.reserve(requests.size());
   commit_figures cost;
   for (const auto& request : requests) {
-    answers.push_back(place(request, plan, batch));
+    answers.push_back(place(request, plan));
     if (answers.back()) {
       ++cost.requests;
       cost.events += request.events.size();
       cost.bytes += bytes_of(request);
     }
   }
-  if (batch.Count() == 0)
+  if (batch_->Count() == 0)
     return answers;
   // A refusal was judged against requests that are not written after all: void, like the rest.
-  if (const auto written = write(plan, batch, cost); !written)
+  if (const auto written = write(plan, cost); !written)
     return refuse_all(requests, written.error());
   if (options_.on_commit)
     options_.on_commit(cost);
   return answers;
 }
 
-append_result rocks_event_log::place(const append_request& request, commit_planner& plan,
-                                     rocksdb::WriteBatch& batch) {
-  if (auto refusal = plan.judge(request))
-    return tl::unexpected(std::move(*refusal));
-  std::vector<std::optional<records::blob_ref>> long_lines(request.events.size());
+expected<std::vector<std::optional<records::blob_ref>>>
+rocks_event_log::store_long_lines(const append_request& request) {
+  std::vector<std::optional<records::blob_ref>> stored;
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const auto& raw = request.events[i].raw;
     if (!raw || raw->size() <= options_.blob_threshold)
       continue;
-    auto stored = blobs_.put(*raw);
-    if (!stored)
-      return tl::unexpected(plan.refuse(request, stored.error()));
-    long_lines[i] = *stored;
+    auto blob = blobs_.put(*raw);
+    if (!blob)
+      return tl::unexpected(blob.error());
+    stored.resize(request.events.size());
+    stored[i] = *blob;
   }
+  return stored;
+}
+
+append_result rocks_event_log::place(const append_request& request, commit_planner& plan) {
+  if (auto refusal = plan.judge(request))
+    return tl::unexpected(std::move(*refusal));
+  const auto long_lines = store_long_lines(request);
+  if (!long_lines)
+    return tl::unexpected(plan.refuse(request, long_lines.error()));
   const auto& database = *database_;
   auto answer = plan.accept(request);
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const auto& e = request.events[i];
-    const auto raw = e.raw && !long_lines[i] ? std::string_view{*e.raw} : std::string_view{};
-    batch.Put(database.handle(family::events),
-              keys::event_key(request.stream, answer.first.plus(i)),
-              records::encode({answer.first_global.plus(i), e.time, answer.hashes[i], e.type,
-                               e.turn, e.data, raw, long_lines[i]}));
+    const auto blob = long_lines->empty() ? std::nullopt : (*long_lines)[i];
+    const auto raw = e.raw && !blob ? std::string_view{*e.raw} : std::string_view{};
+    records::encode(
+      {answer.first_global.plus(i), e.time, answer.hashes[i], e.type, e.turn, e.data, raw, blob},
+      record_);
+    const auto key = keys::packed_event_key(request.stream, answer.first.plus(i));
+    batch_->Put(database.handle(family::events), {key.data(), key.size()}, record_);
   }
   for (const auto& write : request.derived) {
     if (write.value)
-      batch.Put(database.handle(family_of(write.in)), write.key, *write.value);
+      batch_->Put(database.handle(family_of(write.in)), write.key, *write.value);
     else
-      batch.Delete(database.handle(family_of(write.in)), write.key);
+      batch_->Delete(database.handle(family_of(write.in)), write.key);
   }
   return answer;
 }
 
-expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::WriteBatch& batch,
-                                      commit_figures& cost) {
+expected<void> rocks_event_log::write(const commit_planner& plan, commit_figures& cost) {
   const auto& database = *database_;
   const auto time = std::max(now_utc(), state_.last_commit);
-  for (const auto& [id, info] : plan.touched())
-    batch.Put(database.handle(family::streams), keys::stream_key(info.name, info.incarnation),
-              records::encode(info));
+  const auto touched = plan.touched();
+  for (const auto* stream : touched)
+    batch_->Put(database.handle(family::streams),
+                keys::stream_key(stream->name, stream->incarnation), records::encode(*stream));
   if (!plan.runs().empty())
-    batch.Put(
+    batch_->Put(
       database.handle(family::commits), keys::commit_key(plan.first()),
       records::encode(records::commit_record{time, {plan.runs().begin(), plan.runs().end()}}));
 
@@ -197,7 +213,7 @@ expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::Write
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableTimeExceptForMutex);
   rocksdb::get_iostats_context()->Reset();
   const auto started = std::chrono::steady_clock::now();
-  const auto status = database.db().Write(options, &batch);
+  const auto status = database.db().Write(options, batch_.get());
   cost.write = std::chrono::steady_clock::now() - started;
   cost.sync = std::chrono::nanoseconds{rocksdb::get_iostats_context()->fsync_nanos};
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
@@ -215,8 +231,8 @@ expected<void> rocks_event_log::write(const commit_planner& plan, rocksdb::Write
   }
   const std::lock_guard lock{mutex_};
   refused_bytes_ = 0;
-  for (const auto& [id, info] : plan.touched())
-    state_.streams.put(info);
+  for (const auto* stream : touched)
+    state_.streams.put(*stream);
   state_.head = position{plan.next().value - 1};
   state_.last_commit = time;
   return {};
