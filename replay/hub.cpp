@@ -87,6 +87,13 @@ hub::hub() : hub(limits{}) {}
 hub::hub(limits bounds) : state_(std::make_unique<state>(bounds)) {}
 hub::~hub() = default;
 
+std::string_view hot_event::line() const {
+  constexpr std::string_view before = "\ndata: ";
+  auto rest = std::string_view{frame}.substr(frame.find(before) + before.size());
+  rest.remove_suffix(1); // of the two line feeds that end a frame
+  return rest;
+}
+
 hot_event_ptr make_hot(event_ptr e) {
   std::string frame;
   append_sse(frame, event_view::of(*e), false);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tidemark {
@@ -16,6 +17,9 @@ namespace tidemark {
 struct hot_event {
   event_ptr what;
   std::string frame; ///< see replay/sse_frame.hpp
+
+  /// The part of the frame that is the event's JSON object and one line feed.
+  [[nodiscard]] std::string_view line() const;
 };
 using hot_event_ptr = std::shared_ptr<const hot_event>;
 
