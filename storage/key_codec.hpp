@@ -13,6 +13,8 @@ namespace tidemark::keys {
 
 /// Family `events`: stream id and offset, 8 bytes each, big-endian.
 std::string event_key(stream_id stream, offset at);
+/// Makes `key` that of another event of the same stream.
+void move_event_key(std::string& key, offset to);
 std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key);
 
 /// Family `commits`: the position of the commit's first event, 8 bytes big-endian.

@@ -1,8 +1,7 @@
 #include "storage/record_codec.hpp"
 
 #include "storage/byte_codec.hpp"
-
-#include <zlib.h>
+#include "storage/crc32.hpp"
 
 #include <algorithm>
 
@@ -17,11 +16,6 @@ constexpr std::size_t header_bytes = 5;
 enum raw_kind : char { no_raw = 0, inline_raw = 1, blob_raw = 2 };
 constexpr std::uint64_t ended_flag = 1;
 
-std::uint32_t checksum(std::string_view body) {
-  return static_cast<std::uint32_t>(
-    ::crc32_z(0, reinterpret_cast<const unsigned char*>(body.data()), body.size()));
-}
-
 std::string begin_record(std::size_t expected_body) {
   std::string record;
   record.reserve(header_bytes + expected_body);
@@ -31,7 +25,7 @@ std::string begin_record(std::size_t expected_body) {
 }
 
 void seal(std::string& record) {
-  const auto sum = checksum(std::string_view{record}.substr(header_bytes));
+  const auto sum = crc32_of(std::string_view{record}.substr(header_bytes));
   for (std::size_t i = 0; i < 4; ++i)
     record[1 + i] = static_cast<char>(sum >> (24 - 8 * i));
 }
@@ -47,7 +41,7 @@ expected<bytes::reader> open_record(std::string_view record) {
   for (std::size_t i = 1; i < header_bytes; ++i)
     sum = sum << 8 | static_cast<std::uint8_t>(record[i]);
   const auto body = record.substr(header_bytes);
-  if (sum != checksum(body))
+  if (sum != crc32_of(body))
     return fail(errc::corrupt, "the record does not match its checksum");
   return bytes::reader{body};
 }
