@@ -1,30 +1,55 @@
 #include "base/time.hpp"
 
-#include <ctime>
-
-#include <fmt/format.h>
+#include <string_view>
 
 namespace tidemark {
+
+namespace {
+
+/// Writes `number` in exactly `digits` decimal digits.
+void write_digits(char* to, std::size_t digits, unsigned number) noexcept {
+  for (; digits > 0; number /= 10)
+    to[--digits] = static_cast<char>('0' + number % 10);
+}
+
+} // namespace
 
 timestamp now_utc() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return timestamp{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
 }
 
-std::string iso8601(timestamp t) {
+iso8601_text iso8601_chars(timestamp t) noexcept {
+  using namespace std::chrono;
   constexpr std::int64_t second = 1'000'000'000;
-  auto seconds = t.nanoseconds / second;
+  // Split by hand: std::chrono::floor to days overflows near the smallest timestamp.
+  auto whole = t.nanoseconds / second;
   auto rest = t.nanoseconds % second;
   if (rest < 0) {
-    --seconds;
+    --whole;
     rest += second;
   }
-  const auto as_time_t = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  ::gmtime_r(&as_time_t, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     rest / 1'000'000);
+  const sys_seconds at{seconds{whole}};
+  const auto day = floor<days>(at);
+  const year_month_day date{day};
+  const auto of_day = static_cast<unsigned>((at - day).count());
+
+  iso8601_text out{};
+  constexpr std::string_view form = "0000-00-00T00:00:00.000Z";
+  form.copy(out.data(), out.size());
+  write_digits(&out[0], 4, static_cast<unsigned>(static_cast<int>(date.year())));
+  write_digits(&out[5], 2, static_cast<unsigned>(date.month()));
+  write_digits(&out[8], 2, static_cast<unsigned>(date.day()));
+  write_digits(&out[11], 2, of_day / 3600);
+  write_digits(&out[14], 2, of_day / 60 % 60);
+  write_digits(&out[17], 2, of_day % 60);
+  write_digits(&out[20], 3, static_cast<unsigned>(rest / 1'000'000));
+  return out;
+}
+
+std::string iso8601(timestamp t) {
+  const auto text = iso8601_chars(t);
+  return {text.data(), text.size()};
 }
 
 } // namespace tidemark

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -25,5 +26,9 @@ timestamp now_utc();
 
 /// RFC 3339 with milliseconds: `2026-11-29T17:05:09.042Z`.
 std::string iso8601(timestamp t);
+
+/// The same without an allocation. Every timestamp lies in a year of four digits, 1677 to 2262.
+using iso8601_text = std::array<char, 24>;
+iso8601_text iso8601_chars(timestamp t) noexcept;
 
 } // namespace tidemark

@@ -1,9 +1,6 @@
 #include "actors/bridge.hpp"
-#include "http/server.hpp"
+#include "bench/bench_server.hpp"
 #include "storage/memory_log.hpp"
-
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -93,48 +90,6 @@ private:
   std::thread runner_;
 };
 
-// -- ours ------------------------------------------------------------------------
-
-class our_server {
-public:
-  our_server() : system_(configured(config_)), pool_(1) {
-    services_.reset(new http_services{options_, log_, events_, metrics_, directory_actor{},
-                                      agent_probe_actor{}, pool_, "/tmp", "bench", policy::agent,
-                                      stopping_});
-    options_.port = 0;
-    server_ = std::make_unique<http_server>(system_, *services_);
-    port_ = server_->start().value();
-  }
-  ~our_server() {
-    server_->stop(std::chrono::seconds{2});
-    server_.reset();
-    pool_.join();
-  }
-  our_server(const our_server&) = delete;
-  our_server& operator=(const our_server&) = delete;
-
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-
-private:
-  static caf::actor_system_config& configured(caf::actor_system_config& c) {
-    c.set("scheduler.policy", caf::atom("sharing"));
-    c.set("scheduler.max-threads", std::size_t{1});
-    return c;
-  }
-
-  caf::actor_system_config config_;
-  caf::actor_system system_;
-  asio::thread_pool pool_;
-  http_options options_;
-  memory_log log_;
-  hub events_;
-  instruments metrics_{"bench"};
-  std::atomic<bool> stopping_{false};
-  std::unique_ptr<http_services> services_;
-  std::unique_ptr<http_server> server_;
-  std::uint16_t port_ = 0;
-};
-
 // -- the load ----------------------------------------------------------------------
 
 constexpr std::string_view request_text = "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
@@ -182,7 +137,9 @@ double requests_per_second(std::uint16_t port, int connections) {
 
 int main() {
   bare_server bare;
-  our_server ours;
+  memory_log log;
+  hub events;
+  bench_server ours{log, events};
   std::string table;
   for (const auto connections : {1, 64}) {
     double best_bare = 0;

@@ -1,17 +1,22 @@
 // What replay costs: events from the log (cold and warm) and from the hot tail, as SSE frames through
-// a socket, against the same bytes copied through the same kind of socket in the same run.
+// a socket, against the same bytes copied through the same kind of socket in the same run. First by a
+// subscription alone through a local socket, then by the real HTTP server to a client over TCP.
 //
 // usage: replay_bench [--events N] [--bytes B] [--directory D]
 
 #include "base/logging.hpp"
+#include "bench/bench_server.hpp"
+#include "bench/sockets.hpp"
 #include "replay/hub.hpp"
+#include "replay/sse_frame.hpp"
 #include "replay/subscription.hpp"
 #include "storage/rocks_log.hpp"
 
 #include <fcntl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +26,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,7 +38,7 @@ using clock_type = std::chrono::steady_clock;
 constexpr std::size_t piece_bytes = 64 << 10;
 
 struct settings {
-  std::size_t events = 200'000;
+  std::size_t events = 1'000'000;
   std::size_t bytes = 200;
   std::filesystem::path directory = std::filesystem::temp_directory_path();
 };
@@ -52,86 +56,79 @@ settings parse(int argc, char** argv) {
   return given;
 }
 
-/// A connected pair of sockets whose far end is read by a thread that throws everything away.
-class drained_socket {
-public:
-  drained_socket() {
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) != 0)
-      throw std::runtime_error("socketpair failed");
-    reader_ = std::thread{[this] {
-      std::vector<char> buffer(piece_bytes);
-      while (::read(ends_[1], buffer.data(), buffer.size()) > 0) {}
-    }};
-  }
-  ~drained_socket() {
-    finish();
-    ::close(ends_[1]);
-  }
-  drained_socket(const drained_socket&) = delete;
-  drained_socket& operator=(const drained_socket&) = delete;
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto n = ::write(ends_[0], bytes.data(), bytes.size());
-      if (n <= 0)
-        throw std::runtime_error("the reader is gone");
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-  /// Returns once the far end has read everything.
-  void finish() {
-    if (!reader_.joinable())
-      return;
-    ::close(ends_[0]);
-    reader_.join();
-  }
-
-private:
-  int ends_[2]{};
-  std::thread reader_;
-};
-
 struct measured {
   std::string name;
+  drained_socket::kind over = drained_socket::kind::local;
   std::size_t events = 0;
   std::size_t bytes = 0;
   double seconds = 0;
+  double cpu_seconds = 0; ///< of this process, the reader included
+
+  [[nodiscard]] double bytes_per_second() const { return static_cast<double>(bytes) / seconds; }
 };
 
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
 template <class Work>
-measured time_it(std::string name, Work work) {
-  measured m{std::move(name)};
-  drained_socket to;
+measured time_it(std::string name, drained_socket::kind over, Work work) {
+  measured m{std::move(name), over};
+  const auto cpu_before = cpu_seconds();
   const auto started = clock_type::now();
-  work(to, m);
-  to.finish();
+  work(m);
   m.seconds = std::chrono::duration<double>(clock_type::now() - started).count();
+  m.cpu_seconds = cpu_seconds() - cpu_before;
   return m;
 }
 
 /// Reads like a server: frames of what the subscription hands out, in pieces, through the socket.
-void replay(const event_log& log, hub& events, drained_socket& to, measured& m) {
+void replay(const event_log& log, hub& events, measured& m) {
+  drained_socket to{drained_socket::kind::local};
   subscription reader{log, events, log.find("bench").value(), offset{}, [] {}};
   std::vector<hot_event_ptr> next;
   std::string piece;
+  const auto encode = [&](const event_view& e) {
+    append_sse(piece, e, false);
+    ++m.events;
+    return piece.size() < piece_bytes;
+  };
   for (;;) {
-    auto state = reader.poll(piece_bytes, next);
-    if (state == subscription::state::behind) {
-      if (auto read = reader.read_log(piece_bytes, next); !read)
-        throw std::runtime_error(read.error().describe());
-      if (next.empty())
-        return;
-      state = subscription::state::ready;
-    }
-    if (state != subscription::state::ready)
-      return;
     piece.clear();
+    const auto state = reader.poll(piece_bytes, next);
+    if (state == subscription::state::behind) {
+      if (auto read = reader.read_log({10'000, 4 * piece_bytes}, encode); !read)
+        throw std::runtime_error(read.error().describe());
+    }
     for (const auto& e : next)
-      piece += e->frame;
+      piece += e->frame();
     m.events += next.size();
+    if (piece.empty())
+      break;
     m.bytes += piece.size();
     to.write(piece);
   }
+  to.finish();
+}
+
+/// The same by the real server, over HTTP.
+void replay_over_http(const bench_server& server, std::size_t events, measured& m) {
+  const auto got = read_frames(server.port(), "/api/v1/workspaces/bench/events", events + 1);
+  m.events = got.frames - 1; // without `hello`
+  m.bytes = got.bytes;
+}
+
+void copy(std::size_t bytes, measured& m) {
+  drained_socket to{m.over};
+  const std::string piece(piece_bytes, 'x');
+  for (; m.bytes < bytes; m.bytes += piece.size())
+    to.write(piece);
+  to.finish();
 }
 
 void fill(event_log& log, const settings& given) {
@@ -188,46 +185,69 @@ void hot_fill(const event_log& log, hub& events) {
   events.publish(all);
 }
 
-void run(const settings& given) {
-  const auto directory = given.directory / fmt::format("tidemark-replay-bench-{}", ::getpid());
-  std::vector<measured> results;
-  auto log = open(directory);
-  fill(*log, given);
+/// Closes the log and opens it again without anything of it in memory.
+void reopen_cold(std::unique_ptr<event_log>& log, const std::filesystem::path& directory) {
   log.reset();
   drop_from_page_cache(directory);
   log = open(directory);
+}
+
+std::vector<measured> measure(const settings& given, const std::filesystem::path& directory) {
+  using enum drained_socket::kind;
+  std::vector<measured> results;
+  const auto take = [&](std::string name, drained_socket::kind over, auto work) {
+    results.push_back(time_it(std::move(name), over, std::move(work)));
+  };
+  auto log = open(directory);
+  fill(*log, given);
   hub nothing_hot;
-  results.push_back(
-    time_it("log, cold", [&](auto& to, auto& m) { replay(*log, nothing_hot, to, m); }));
-  results.push_back(
-    time_it("log, warm", [&](auto& to, auto& m) { replay(*log, nothing_hot, to, m); }));
+  reopen_cold(log, directory);
+  for (const auto* name : {"log, cold", "log, warm"})
+    take(name, local, [&](auto& m) { replay(*log, nothing_hot, m); });
+  reopen_cold(log, directory);
+  {
+    const bench_server server{*log, nothing_hot};
+    for (const auto* name : {"http, cold", "http, warm"})
+      take(name, tcp, [&](auto& m) { replay_over_http(server, given.events, m); });
+  }
   hub hot{hub::limits{std::size_t{4} << 30, std::size_t{4} << 30}};
   hot_fill(*log, hot);
-  results.push_back(time_it("hot tail", [&](auto& to, auto& m) { replay(*log, hot, to, m); }));
-  const auto total = results.back().bytes;
-  results.push_back(time_it("raw copy", [&](auto& to, auto& m) {
-    const std::string piece(piece_bytes, 'x');
-    for (; m.bytes < total; m.bytes += piece.size())
-      to.write(piece);
-  }));
-  log.reset();
-  std::filesystem::remove_all(directory);
+  take("hot tail", local, [&](auto& m) { replay(*log, hot, m); });
+  const auto bytes = results.back().bytes;
+  {
+    const bench_server server{*log, hot};
+    take("http, hot", tcp, [&](auto& m) { replay_over_http(server, given.events, m); });
+  }
+  take("raw copy", local, [&](auto& m) { copy(bytes, m); });
+  take("raw, tcp", tcp, [&](auto& m) { copy(bytes, m); });
+  return results;
+}
 
-  const auto& raw = results.back();
-  const auto raw_rate = static_cast<double>(raw.bytes) / raw.seconds;
-  for (const auto& m : results)
-    fmt::print(
-      R"({{"bench":"replay","case":"{}","events":{},"events_per_s":{:.0f},"mb_per_s":{:.1f},"of_raw":{:.3f}}})"
-      "\n",
-      m.name, m.events, static_cast<double>(m.events) / m.seconds,
-      static_cast<double>(m.bytes) / m.seconds / 1e6,
-      static_cast<double>(m.bytes) / m.seconds / raw_rate);
-  fmt::print("\n{:<12}{:>14}{:>12}{:>10}\n", "replay", "events/s", "MB/s", "of raw");
-  for (const auto& m : results)
-    fmt::print("{:<12}{:>14.0f}{:>12.1f}{:>9.0f}%\n", m.name,
-               static_cast<double>(m.events) / m.seconds,
-               static_cast<double>(m.bytes) / m.seconds / 1e6,
-               100 * static_cast<double>(m.bytes) / m.seconds / raw_rate);
+void report(const std::vector<measured>& results) {
+  const auto of_raw = [&](const measured& m) {
+    const auto raw = std::find_if(results.rbegin(), results.rend(),
+                                  [&](const measured& r) { return r.over == m.over; });
+    return m.bytes_per_second() / raw->bytes_per_second();
+  };
+  std::string table;
+  for (const auto& m : results) {
+    const auto events = static_cast<double>(m.events);
+    const auto cpu = m.events == 0 ? 0 : m.cpu_seconds / events * 1e6;
+    fmt::print("{{\"bench\":\"replay\",\"case\":\"{}\",\"events\":{},\"events_per_s\":{:.0f},"
+               "\"mb_per_s\":{:.1f},\"cpu_us_per_event\":{:.3f},\"of_raw\":{:.3f}}}\n",
+               m.name, m.events, events / m.seconds, m.bytes_per_second() / 1e6, cpu, of_raw(m));
+    table += fmt::format("{:<12}{:>14.0f}{:>12.1f}{:>14.3f}{:>9.0f}%\n", m.name, events / m.seconds,
+                         m.bytes_per_second() / 1e6, cpu, 100 * of_raw(m));
+  }
+  fmt::print("\n{:<12}{:>14}{:>12}{:>14}{:>10}\n{}", "replay", "events/s", "MB/s", "cpu us/event",
+             "of raw", table);
+}
+
+void run(const settings& given) {
+  const auto directory = given.directory / fmt::format("tidemark-replay-bench-{}", ::getpid());
+  const auto results = measure(given, directory);
+  std::filesystem::remove_all(directory);
+  report(results);
 }
 
 } // namespace

@@ -100,10 +100,10 @@ public:
       what_(what),
       answered_(what.streams) {
     for (std::size_t i = 0; i < what.streams; ++i)
-      workspaces_.push_back(
-        self_->spawn(workspace, writer,
-                     log.acquire(fmt::format("bench-{}-{}-{}", what.streams, what.depth, i)).value(), data,
-                     &answered_[i]));
+      workspaces_.push_back(self_->spawn(
+        workspace, writer,
+        log.acquire(fmt::format("bench-{}-{}-{}", what.streams, what.depth, i)).value(), data,
+        &answered_[i]));
   }
   load(const load&) = delete;
   load& operator=(const load&) = delete;
@@ -152,11 +152,12 @@ void report(const load& what, bench::latencies& raw, const bench::append_setting
     R"({{"bench":"writer","streams":{},"depth":{},"bytes":{},"events_per_second":{:.0f},)"
     R"("p50_us":{:.0f},"p99_us":{:.0f},"cpu_us":{:.2f},"raw_events_per_second":{:.0f},"of_raw":{:.3f}}})"
     "\n",
-    what.what().streams, what.what().depth, given.bytes, rate, answered.percentile(0.5), answered.percentile(0.99),
-    cpu, raw_rate, rate / raw_rate);
-  std::cerr << fmt::format("{:>8} {:>6} {:>12.0f} {:>9.0f} {:>9.0f} {:>9.2f} {:>12.0f} {:>7.0f} %\n",
-                           what.what().streams, what.what().depth, rate, answered.percentile(0.5),
-                           answered.percentile(0.99), cpu, raw_rate, 100 * rate / raw_rate);
+    what.what().streams, what.what().depth, given.bytes, rate, answered.percentile(0.5),
+    answered.percentile(0.99), cpu, raw_rate, rate / raw_rate);
+  std::cerr << fmt::format(
+    "{:>8} {:>6} {:>12.0f} {:>9.0f} {:>9.0f} {:>9.2f} {:>12.0f} {:>7.0f} %\n", what.what().streams,
+    what.what().depth, rate, answered.percentile(0.5), answered.percentile(0.99), cpu, raw_rate,
+    100 * rate / raw_rate);
 }
 
 void measure(load& what, const bench::append_settings& given) {

@@ -1,9 +1,11 @@
 #include "http/event_delivery.hpp"
 
+#include "http/log_pieces.hpp"
 #include "http/problem.hpp"
 #include "replay/sse_frame.hpp"
 #include "replay/subscription.hpp"
 
+#include <limits>
 #include <random>
 
 namespace tidemark {
@@ -13,7 +15,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t tail_piece = 64 << 10;
-constexpr std::size_t log_piece = 256 << 10;
 constexpr std::size_t large_event = 256 << 10; // is neither copied nor encoded among others
 
 /// Delivers one stream to one reader: from the hot tail where it can, from the log where it must.
@@ -25,8 +26,9 @@ public:
       out_(out),
       what_(std::move(what)),
       form_(form),
-      source_(services_.log, services_.events, what_.stream, what_.start.after, out.waker(),
-              what_.query.raw) {}
+      source_(std::make_shared<subscription>(services_.log, services_.events, what_.stream,
+                                             what_.start.after, out.waker(), what_.query.raw)),
+      history_(with, source_, what_.query, form) {}
 
   task<void> run() {
     if (!co_await greet())
@@ -58,22 +60,15 @@ private:
 
   /// One piece of work. False: the answer is complete or its reader gone.
   task<bool> step() {
-    const auto state = source_.poll(tail_piece, batch_);
+    if (history_.reading())
+      co_return co_await send_history();
+    const auto state = source_->poll(tail_piece, batch_);
     if (state == subscription::state::ready)
-      co_return co_await send("tail");
-    if (state == subscription::state::behind) {
-      const auto read = [this] { return source_.read_log(log_piece, batch_); };
-      const auto result = co_await with_.blocking(read);
-      if (!result) {
-        // What lies before the damage is whole.
-        if (co_await send("log"))
-          co_await tell_failure(result.error());
-        co_return false;
-      }
-      co_return co_await send("log");
-    }
+      co_return co_await send_tail();
+    if (state == subscription::state::behind)
+      co_return co_await send_history();
     if (state == subscription::state::ended) {
-      what_.stream.head = source_.delivered();
+      what_.stream.head = source_->delivered();
       buffer_ = frames() ? end_frame(what_.stream) : std::string{};
       co_await flush();
       co_return false;
@@ -96,25 +91,49 @@ private:
     co_await flush();
   }
 
+  /// How many more events the reader wants.
+  [[nodiscard]] std::size_t wanted() const {
+    return what_.query.limit.value_or(std::numeric_limits<std::size_t>::max()) - sent_;
+  }
+
+  /// Writes the next piece of the log.
+  task<bool> send_history() {
+    auto piece = co_await history_.next(wanted());
+    sent_ += piece.events;
+    const auto enough = wanted() == 0;
+    auto going = false;
+    if (piece.events == 0) {
+      going = co_await beat();
+    } else if (co_await write(piece.bytes)) {
+      services_.metrics.events_sent("log", piece.events, piece.bytes.size());
+      going = !enough;
+    }
+    // What lies before the damage is whole, and was written.
+    if (going && piece.failure)
+      co_await tell_failure(std::move(*piece.failure));
+    going = going && !failed_;
+    history_.reuse(std::move(piece));
+    co_return going;
+  }
+
   /// Writes the batch's events that the reader wants.
-  task<bool> send(std::string_view origin) {
+  task<bool> send_tail() {
     buffer_.clear();
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (auto& slot : batch_) {
       auto each = std::move(slot); // a slow reader holds what it is being sent, no more
       const auto& e = *each->what;
-      if (enough_ || !what_.query.wants(e.type, e.turn))
+      if (wanted() == 0 || !what_.query.wants(e.type, e.turn))
         continue;
       ++count;
       ++sent_;
-      enough_ = what_.query.limit && sent_ >= *what_.query.limit;
       if (!is_large(e)) {
         append(buffer_, *each);
         continue;
       }
-      bytes += buffer_.size() + each->frame.size();
-      if (!co_await flush() || !co_await write_large(std::move(each)))
+      bytes += buffer_.size();
+      if (!co_await flush() || !co_await write_large(std::move(each), bytes))
         co_return false;
       buffer_.clear();
     }
@@ -123,31 +142,37 @@ private:
     bytes += buffer_.size();
     const auto written = co_await flush();
     if (written)
-      services_.metrics.events_sent(origin, count, bytes);
-    co_return written && !enough_;
+      services_.metrics.events_sent("tail", count, bytes);
+    if (!written)
+      co_return false;
+    co_return wanted() > 0;
+  }
+
+  /// What all readers of this form share.
+  [[nodiscard]] std::string_view shared(const hot_event& each) const {
+    return frames() ? std::string_view{each.frame()} : each.line();
   }
 
   void append(std::string& to, const hot_event& each) const {
-    const auto view = event_view::of(*each.what);
-    if (!frames()) {
-      append_envelope(to, view, what_.query.raw);
-      to += '\n';
-    } else if (what_.query.raw) {
-      append_sse(to, view, true);
-    } else {
-      to += each.frame;
-    }
+    if (what_.query.raw)
+      append_event(to, event_view::of(*each.what), form_, true);
+    else
+      to += shared(each);
   }
 
   [[nodiscard]] bool is_large(const event& e) const {
     return e.data.size() + (what_.query.raw && e.raw ? e.raw->size() : 0) > large_event;
   }
 
-  /// Sends the frame that all readers share, or encodes on the pool: megabytes would hold up every
-  /// other connection of this thread.
-  task<bool> write_large(hot_event_ptr each) {
-    if (frames() && !what_.query.raw)
-      co_return co_await write(each->frame);
+  /// Encodes on the pool: megabytes would hold up every other connection of this thread. Adds what
+  /// it wrote to `bytes`.
+  task<bool> write_large(hot_event_ptr each, std::size_t& bytes) {
+    if (!what_.query.raw) {
+      const auto encode = [this, each] { return shared(*each); };
+      const auto text = co_await with_.blocking(encode);
+      bytes += text.size();
+      co_return co_await write(text);
+    }
     const auto encode = [this, &each] {
       auto text = std::string{};
       append(text, *each);
@@ -155,6 +180,7 @@ private:
     };
     const auto text = co_await with_.blocking(encode);
     each.reset();
+    bytes += text.size();
     co_return co_await write(text);
   }
 
@@ -185,12 +211,12 @@ private:
   body_stream& out_;
   reading what_;
   event_form form_;
-  subscription source_;
+  std::shared_ptr<subscription> source_; // shared with the reads of `history_`
+  log_pieces history_;
   std::vector<hot_event_ptr> batch_;
   std::string buffer_; // reused: a reader costs one piece
   clock::time_point last_write_ = clock::now();
   std::size_t sent_ = 0;
-  bool enough_ = false; // `limit` was reached
   bool failed_ = false; // the log could not be read
 };
 

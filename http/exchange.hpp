@@ -46,6 +46,31 @@ public:
   [[nodiscard]] virtual bool client_left() const = 0;
 };
 
+/// Work on the blocking pool, begun by a coroutine that does something else until it needs the result.
+template <class Result>
+class pool_work {
+public:
+  /// What the work returned or threw. At most once, on the thread that began it.
+  task<Result> result();
+
+private:
+  friend class exchange;
+  using timer =
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                      boost::asio::wait_traits<std::chrono::steady_clock>,
+                                      asio_unit::executor>;
+  struct state {
+    explicit state(asio_unit::executor ex) : back(ex) { back.expires_at(timer::time_point::max()); }
+    timer back;
+    bool returned = false; ///< touched on the coroutine's thread only
+    std::optional<std::conditional_t<std::is_void_v<Result>, std::monostate, Result>> value;
+    std::exception_ptr failure;
+  };
+  explicit pool_work(std::shared_ptr<state> pending) : pending_(std::move(pending)) {}
+
+  std::shared_ptr<state> pending_;
+};
+
 /// One request in progress.
 class exchange {
 public:
@@ -77,6 +102,11 @@ public:
   template <class F>
   task<std::invoke_result_t<F>> blocking(F work);
 
+  /// Begins `work` on the blocking pool. It is run also if nobody asks for its result: it must own
+  /// what it touches.
+  template <class F>
+  pool_work<std::invoke_result_t<F>> begin(F work);
+
   /// Asks a workspace through the directory. `Answer` is the alternative the command is answered with.
   template <class Answer>
   task<expected<Answer>> ask(std::string workspace, bool create, command what);
@@ -88,27 +118,26 @@ protected:
 
 using route_handler = std::function<task<void>(exchange&)>;
 
+template <class Result>
+task<Result> pool_work<Result>::result() {
+  const auto pending = pending_;
+  while (!pending->returned)
+    co_await pending->back.async_wait(as_result);
+  if (pending->failure)
+    std::rethrow_exception(pending->failure);
+  if constexpr (!std::is_void_v<Result>)
+    co_return std::move(*pending->value);
+}
+
 template <class F>
-task<std::invoke_result_t<F>> exchange::blocking(F work) {
+pool_work<std::invoke_result_t<F>> exchange::begin(F work) {
   using result = std::invoke_result_t<F>;
-  using stored = std::conditional_t<std::is_void_v<result>, std::monostate, result>;
-  using timer =
-    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                      boost::asio::wait_traits<std::chrono::steady_clock>,
-                                      asio_unit::executor>;
-  struct pending {
-    explicit pending(asio_unit::executor ex) : back(ex) {
-      back.expires_at(timer::time_point::max());
-    }
-    timer back;
-    bool returned = false;
-    std::optional<stored> value;
-    std::exception_ptr failure;
-  };
   const auto executor = actors().get_executor();
-  auto state = std::make_shared<pending>(executor);
+  auto pending = std::make_shared<typename pool_work<result>::state>(executor);
+  auto begun = pool_work<result>{pending};
   // `server` is captured first, so that it is released last: `state` needs a living io_context.
-  auto job = [server = hold_server(), executor, state, run = std::move(work)]() mutable {
+  auto job = [server = hold_server(), executor, state = std::move(pending),
+              run = std::move(work)]() mutable {
     try {
       if constexpr (std::is_void_v<result>) {
         run();
@@ -125,12 +154,13 @@ task<std::invoke_result_t<F>> exchange::blocking(F work) {
     });
   };
   boost::asio::post(services().blocking, std::move(job));
-  while (!state->returned)
-    co_await state->back.async_wait(as_result);
-  if (state->failure)
-    std::rethrow_exception(state->failure);
-  if constexpr (!std::is_void_v<result>)
-    co_return std::move(*state->value);
+  return begun;
+}
+
+template <class F>
+task<std::invoke_result_t<F>> exchange::blocking(F work) {
+  auto begun = begin(std::move(work));
+  co_return co_await begun.result();
 }
 
 template <class Answer>

@@ -17,7 +17,7 @@ namespace {
 /// What a hot event holds in memory, roughly: strings, control blocks, deque slot.
 std::size_t cost_of(const hot_event& e) {
   constexpr std::size_t overhead = 512;
-  return overhead + e.frame.size() + e.what->data.size() + (e.what->raw ? e.what->raw->size() : 0);
+  return overhead + e.frame_bytes() + e.what->data.size() + (e.what->raw ? e.what->raw->size() : 0);
 }
 
 struct topic {
@@ -87,17 +87,28 @@ hub::hub() : hub(limits{}) {}
 hub::hub(limits bounds) : state_(std::make_unique<state>(bounds)) {}
 hub::~hub() = default;
 
-hot_event_ptr make_hot(event_ptr e) {
-  std::string frame;
-  append_sse(frame, event_view::of(*e), false);
-  return std::make_shared<const hot_event>(hot_event{std::move(e), std::move(frame)});
+const std::string& hot_event::frame() const {
+  std::call_once(encoded_, [this] { append_sse(frame_, event_view::of(*what), false); });
+  return frame_;
+}
+
+std::size_t hot_event::frame_bytes() const {
+  constexpr std::size_t envelope = 320;
+  return envelope + what->data.size();
+}
+
+std::string_view hot_event::line() const {
+  constexpr std::string_view before = "\ndata: ";
+  auto rest = std::string_view{frame()}.substr(frame().find(before) + before.size());
+  rest.remove_suffix(1); // of the two line feeds that end a frame
+  return rest;
 }
 
 void hub::publish(std::span<const event_ptr> events, std::span<const stream_id> ended_streams) {
   std::vector<hot_event_ptr> hot;
   hot.reserve(events.size());
   for (const auto& e : events)
-    hot.push_back(make_hot(e));
+    hot.push_back(std::make_shared<const hot_event>(e));
 
   std::vector<waker> to_wake;
   {
@@ -105,10 +116,13 @@ void hub::publish(std::span<const event_ptr> events, std::span<const stream_id> 
     std::vector<stream_id> touched;
     for (auto& e : hot) {
       const auto stream = e->what->stream;
-      if (std::ranges::find(touched, stream) == touched.end())
+      if (touched.empty() || touched.back() != stream)
         touched.push_back(stream);
       state_->push(state_->topics[stream], std::move(e));
     }
+    std::ranges::sort(touched);
+    const auto repeated = std::ranges::unique(touched);
+    touched.erase(repeated.begin(), repeated.end());
     for (auto stream : ended_streams)
       state_->topics[stream].ended = true;
     for (auto stream : touched)
@@ -150,7 +164,7 @@ bool hub::read_tail(stream_id stream, offset from, std::size_t max_bytes,
     return false;
   std::size_t bytes = 0;
   for (auto i = from.value - first.value; i < tail.size() && bytes < max_bytes; ++i) {
-    bytes += tail[i]->frame.size();
+    bytes += tail[i]->frame_bytes();
     out.push_back(tail[i]);
   }
   return true;

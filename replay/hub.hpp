@@ -6,16 +6,33 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidemark {
 
-/// One durable event with its server-sent frame, encoded once and shared by all readers.
-struct hot_event {
-  event_ptr what;
-  std::string frame; ///< see replay/sse_frame.hpp
+/// One durable event with its server-sent frame, encoded by the first reader that wants it and
+/// shared by all: events that nobody follows cost the publisher no encoding.
+class hot_event {
+public:
+  explicit hot_event(event_ptr e) : what(std::move(e)) {}
+
+  const event_ptr what;
+
+  /// See replay/sse_frame.hpp. Any thread.
+  [[nodiscard]] const std::string& frame() const;
+  /// The part of the frame that is the event's JSON object and one line feed.
+  [[nodiscard]] std::string_view line() const;
+  /// About what the frame takes, encoded or not.
+  [[nodiscard]] std::size_t frame_bytes() const;
+
+private:
+  mutable std::once_flag encoded_;
+  mutable std::string frame_;
 };
 using hot_event_ptr = std::shared_ptr<const hot_event>;
 
@@ -88,8 +105,5 @@ private:
   struct state;
   std::unique_ptr<state> state_;
 };
-
-/// Encodes an event the way every reader's frames look (no raw line).
-hot_event_ptr make_hot(event_ptr e);
 
 } // namespace tidemark

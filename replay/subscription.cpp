@@ -34,11 +34,23 @@ subscription::state subscription::poll(std::size_t max_bytes, std::vector<hot_ev
   return nothing_new ? state::idle : state::behind;
 }
 
+expected<void> subscription::read_log(read_limits limits, const event_visitor& visit) {
+  limits.with_raw = with_raw_;
+  const auto hand_out = [&](const event_view& e) {
+    delivered_ = e.at;
+    return visit(e);
+  };
+  const auto progress = log_.read(stream_.id, delivered_.next(), limits, hand_out);
+  if (!progress)
+    return tl::make_unexpected(progress.error());
+  reached_head_ = progress->reached_head;
+  return {};
+}
+
 expected<void> subscription::read_log(std::size_t max_bytes, std::vector<hot_event_ptr>& out) {
   out.clear();
   read_limits limits;
   limits.max_bytes = max_bytes;
-  limits.with_raw = with_raw_;
   const auto collect = [&](const event_view& e) {
     event copy{std::string{e.workspace},
                e.stream,
@@ -53,16 +65,11 @@ expected<void> subscription::read_log(std::size_t max_bytes, std::vector<hot_eve
                e.hash ? *e.hash : digest{}};
     if (!e.raw.empty())
       copy.raw = std::make_shared<const std::string>(e.raw);
-    out.push_back(make_hot(std::make_shared<const event>(std::move(copy))));
+    out.push_back(
+      std::make_shared<const hot_event>(std::make_shared<const event>(std::move(copy))));
     return true;
   };
-  const auto progress = log_.read(stream_.id, delivered_.next(), limits, collect);
-  if (!progress)
-    return tl::make_unexpected(progress.error());
-  reached_head_ = progress->reached_head;
-  if (!out.empty())
-    delivered_ = out.back()->what->at;
-  return {};
+  return read_log(limits, collect);
 }
 
 } // namespace tidemark

@@ -31,12 +31,19 @@ public:
   /// Takes the next events from the hot tail. Never blocks. `out` is cleared first.
   state poll(std::size_t max_bytes, std::vector<hot_event_ptr>& out);
 
+  /// Visits the next events of the log without copying them; blocks on the disk. Whether the raw
+  /// lines come with them is not for `limits` to say but for this subscription.
+  /// Errors: those of event_log::read; what was visited before one counts as handed out.
+  expected<void> read_log(read_limits limits, const event_visitor& visit);
+
   /// Takes the next events from the log; blocks on the disk. `out` is cleared first.
-  /// Errors: those of event_log::read.
+  /// Errors: those of event_log::read; `out` then holds what could be read.
   expected<void> read_log(std::size_t max_bytes, std::vector<hot_event_ptr>& out);
 
   /// The last event handed out.
   [[nodiscard]] offset delivered() const { return delivered_; }
+  /// The log had nothing more when it was last read.
+  [[nodiscard]] bool reached_head() const { return reached_head_; }
 
 private:
   [[nodiscard]] bool at_final_head() const;

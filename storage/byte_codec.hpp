@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,13 +44,17 @@ public:
   explicit reader(std::string_view record) : rest_(record) {}
 
   std::uint64_t fixed() {
+    const auto stored = take(sizeof(std::uint64_t));
+    if (stored.empty())
+      return 0;
     std::uint64_t number = 0;
-    for (const char byte : take(8))
-      number = number << 8 | static_cast<std::uint8_t>(byte);
-    return number;
+    std::memcpy(&number, stored.data(), sizeof number);
+    return std::endian::native == std::endian::little ? __builtin_bswap64(number) : number;
   }
 
   std::uint64_t varint() {
+    if (ok_ && !rest_.empty() && !(rest_.front() & 0x80)) // most lengths
+      return static_cast<std::uint64_t>(take(1).front());
     std::uint64_t number = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const auto byte = take(1);

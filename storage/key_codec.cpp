@@ -16,6 +16,11 @@ std::string event_key(stream_id stream, offset at) {
   return {key.data(), key.size()};
 }
 
+void move_event_key(std::string& key, offset to) {
+  key.resize(sizeof(std::uint64_t));
+  bytes::put_fixed(key, to.value);
+}
+
 std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key) {
   bytes::reader in{key};
   const stream_id stream{in.fixed()};

@@ -16,6 +16,8 @@ namespace tidemark::keys {
 using event_key_bytes = std::array<char, 16>;
 event_key_bytes packed_event_key(stream_id stream, offset at);
 std::string event_key(stream_id stream, offset at);
+/// Makes `key` that of another event of the same stream.
+void move_event_key(std::string& key, offset to);
 std::optional<std::pair<stream_id, offset>> parse_event_key(std::string_view key);
 
 /// Family `commits`: the position of the commit's first event, 8 bytes big-endian.

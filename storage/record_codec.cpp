@@ -2,7 +2,7 @@
 
 #include "storage/byte_codec.hpp"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 
@@ -17,9 +17,9 @@ constexpr std::size_t header_bytes = 5;
 enum raw_kind : char { no_raw = 0, inline_raw = 1, blob_raw = 2 };
 constexpr std::uint64_t ended_flag = 1;
 
+// libdeflate's is zlib's CRC-32, several times as fast on records of some hundred bytes.
 std::uint32_t checksum(std::string_view body) {
-  return static_cast<std::uint32_t>(
-    ::crc32_z(0, reinterpret_cast<const unsigned char*>(body.data()), body.size()));
+  return ::libdeflate_crc32(0, body.data(), body.size());
 }
 
 void begin_record(std::string& record, std::size_t expected_body) {

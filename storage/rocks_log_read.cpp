@@ -13,6 +13,10 @@ namespace tidemark {
 
 namespace {
 
+/// RocksDB's own readahead begins anew, and small, with every read of a few hundred events.
+constexpr std::size_t readahead_bytes = 128 << 10;
+constexpr std::uint64_t worth_readahead = 100; // events
+
 /// Lets events through until a bound is reached.
 class bounded_visit {
 public:
@@ -78,18 +82,20 @@ rocks_event_log::walked rocks_event_log::walk(const rocks_database& database,
   const rocksdb::Slice bound{end};
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &bound;
-  options.prefix_same_as_start = true;
+  if (last.value - from.value >= worth_readahead)
+    options.readahead_size = readahead_bytes;
   const std::unique_ptr<rocksdb::Iterator> records{
     database.db().NewIterator(options, database.handle(family::events))};
   auto next = from;
-  for (records->Seek(keys::event_key(stream.id, from)); records->Valid(); records->Next()) {
-    const auto key = keys::parse_event_key(records->key().ToStringView());
-    if (!key || key->second != next)
+  auto key = keys::event_key(stream.id, from);
+  for (records->Seek(key); records->Valid(); records->Next()) {
+    if (records->key() != rocksdb::Slice{key})
       return {next, false, damaged(stream, next, "is missing")};
     const auto go_on = visit_record(stream, next, records->value().ToStringView(), with_raw, visit);
     if (!go_on)
       return {next, false, go_on.error()};
     next = next.next();
+    keys::move_event_key(key, next);
     if (!*go_on)
       return {next, true};
   }

@@ -7,6 +7,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdio>
+#include <ctime>
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
@@ -49,6 +52,33 @@ SCENARIO("times are shown in UTC with milliseconds") {
   CHECK(iso8601(timestamp{0}) == "1970-01-01T00:00:00.000Z");
   CHECK(iso8601(timestamp{1'764'435'600'042'999'999}) == "2025-11-29T17:00:00.042Z");
   CHECK(iso8601(timestamp{-1}) == "1969-12-31T23:59:59.999Z");
+  using limits = std::numeric_limits<std::int64_t>;
+  CHECK(iso8601(timestamp{limits::max()}) == "2262-04-11T23:47:16.854Z");
+  CHECK(iso8601(timestamp{limits::min()}) == "1677-09-21T00:12:43.145Z");
+  AND_THEN("they agree with the C library for any moment") {
+    const auto seed = std::random_device{}();
+    CAPTURE(seed);
+    std::mt19937_64 random{seed};
+    for (int round = 0; round < 20'000; ++round) {
+      // Half of them at the turn of a day, where a carry shows.
+      constexpr std::int64_t day = 86'400'000'000'000;
+      auto nanoseconds = static_cast<std::int64_t>(random());
+      if (round % 2 == 0)
+        nanoseconds = nanoseconds / day * day + static_cast<std::int64_t>(random() % 3) - 1;
+      CAPTURE(nanoseconds);
+      const auto milliseconds =
+        std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds{nanoseconds});
+      const auto whole = std::chrono::floor<std::chrono::seconds>(milliseconds);
+      const std::time_t seconds = whole.count();
+      std::tm parts{};
+      ::gmtime_r(&seconds, &parts);
+      char expected[64];
+      const auto length = std::strftime(expected, sizeof expected, "%Y-%m-%dT%H:%M:%S", &parts);
+      std::snprintf(expected + length, sizeof expected - length, ".%03dZ",
+                    static_cast<int>((milliseconds - whole).count()));
+      REQUIRE(iso8601(timestamp{nanoseconds}) == expected);
+    }
+  }
 }
 
 SCENARIO("secrets are masked in plain and in JSON-escaped form, short values are left alone") {

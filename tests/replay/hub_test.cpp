@@ -1,4 +1,5 @@
 #include "replay/hub.hpp"
+#include "replay/sse_frame.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -70,6 +71,17 @@ SCENARIO("the tail answers only what it still holds") {
   CHECK(h.read_tail(stream_id{1}, offset{101}, 1 << 20, out));
   CHECK(out.empty());
   CHECK(h.last_published(stream_id{1}) == offset{100});
+}
+
+SCENARIO("the line of a hot event is its envelope, and the frame's own bytes") {
+  event e;
+  e.workspace = "w";
+  e.type = "item.delta";
+  e.data = R"({"text":"\ndata: x"})";
+  const auto hot = std::make_shared<const hot_event>(std::make_shared<const event>(std::move(e)));
+  std::string envelope;
+  append_envelope(envelope, event_view::of(*hot->what), false);
+  CHECK(hot->line() == envelope + "\n");
 }
 
 SCENARIO("hot events together stay within the limit: the stream that was quiet longest gives way") {

@@ -1,8 +1,13 @@
 #include "replay/sse_frame.hpp"
 
 #include "base/json.hpp"
+#include "storage/hash_chain.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <iterator>
+#include <limits>
+#include <random>
 
 using namespace tidemark;
 
@@ -24,7 +29,78 @@ event sample() {
   return e;
 }
 
+/// The envelope by its documentation, without a thought for speed.
+std::string plain_envelope(const event& e, bool with_raw, bool with_hash) {
+  std::string out = "{\"workspace\":\"" + e.workspace + "\"";
+  out += ",\"epoch\":" + std::to_string(e.incarnation.value);
+  out += ",\"offset\":" + std::to_string(e.at.value);
+  out += ",\"position\":" + std::to_string(e.global.value);
+  out += ",\"time\":\"" + iso8601(e.time) + "\",\"type\":\"" + e.type + "\"";
+  if (!e.turn.empty())
+    out += ",\"turn\":\"" + e.turn + "\"";
+  out += ",\"data\":" + e.data;
+  if (with_raw && e.raw && !e.raw->empty())
+    out += ",\"raw\":" + quote_json(*e.raw);
+  if (with_hash)
+    out += ",\"hash\":\"" + to_hex(e.hash) + "\"";
+  return out + "}";
+}
+
+std::uint64_t any_number(std::mt19937_64& random) {
+  switch (random() % 4) {
+  case 0: return 0;
+  case 1: return std::numeric_limits<std::uint64_t>::max();
+  default: return random() >> (random() % 64);
+  }
+}
+
+std::string any_text(std::mt19937_64& random, std::size_t longest) {
+  constexpr std::string_view pieces[] = {
+    "a", "Z9", ".", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8C\x8A", "\\u2028", "\\n", "-", "_"};
+  std::string out;
+  for (auto left = random() % (longest + 1); left > 0; --left)
+    out += pieces[random() % std::size(pieces)];
+  return out;
+}
+
 } // namespace
+
+SCENARIO("frames have the bytes that a plain encoder gives, for any event") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random{seed};
+  std::string frames = "before";
+  std::string expected = frames;
+  for (int round = 0; round < 3000; ++round) {
+    event e;
+    e.workspace = any_text(random, round % 100 == 0 ? 1000 : 40);
+    e.incarnation = epoch{any_number(random)};
+    e.at = offset{any_number(random)};
+    e.global = position{any_number(random)};
+    e.time = timestamp{static_cast<std::int64_t>(any_number(random))};
+    e.type = any_text(random, round % 100 == 1 ? 1000 : 20);
+    e.turn = any_text(random, 20);
+    e.data = "{\"text\":\"" + any_text(random, round % 10 ? 100 : 5000) + "\"}";
+    if (random() % 2)
+      e.raw = std::make_shared<const std::string>(any_text(random, 50));
+    for (auto& byte : e.hash)
+      byte = static_cast<std::uint8_t>(random());
+    const auto with_raw = random() % 2 == 0;
+    auto view = event_view::of(e);
+    if (round % 5 == 0)
+      view.hash = nullptr;
+    const auto envelope = plain_envelope(e, with_raw, view.hash != nullptr);
+    // Behind what is there already, as in a piece of many.
+    append_sse(frames, view, with_raw);
+    expected += "id: " + std::to_string(e.incarnation.value) + "-" + std::to_string(e.at.value)
+                + "\nevent: " + e.type + "\ndata: " + envelope + "\n\n";
+    append_envelope(frames, view, with_raw);
+    expected += envelope;
+    REQUIRE(frames == expected);
+    if (frames.size() > 100'000)
+      frames = expected = "";
+  }
+}
 
 SCENARIO("an event's frame is one id, one type and one data line, LF only") {
   const auto e = sample();

@@ -28,6 +28,9 @@ SCENARIO("keys sort as the numbers that they stand for") {
     CAPTURE(a.first.value, a.second.value, b.first.value, b.second.value);
     REQUIRE((key_a < key_b) == (a < b));
     REQUIRE(keys::parse_event_key(key_a) == a);
+    auto moved = key_a;
+    keys::move_event_key(moved, b.second);
+    REQUIRE(moved == keys::event_key(a.first, b.second));
     const position p{a.second.value};
     const position q{b.second.value};
     REQUIRE((keys::commit_key(p) < keys::commit_key(q)) == (p < q));
