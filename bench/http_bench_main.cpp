@@ -100,7 +100,7 @@ public:
   our_server() : system_(configured(config_)), pool_(1) {
     services_.reset(new http_services{options_, log_, events_, metrics_, directory_actor{},
                                       agent_probe_actor{}, pool_, "/tmp", "bench", policy::agent,
-                                      stopping_});
+                                      stopping_, quiet_});
     options_.port = 0;
     server_ = std::make_unique<http_server>(system_, *services_);
     port_ = server_->start().value();
@@ -130,6 +130,7 @@ private:
   hub events_;
   instruments metrics_{"bench"};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> quiet_{false};
   std::unique_ptr<http_services> services_;
   std::unique_ptr<http_server> server_;
   std::uint16_t port_ = 0;

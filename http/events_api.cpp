@@ -126,13 +126,14 @@ task<void> send_page(exchange& with, reading what) {
     return read_page(services.log, what.stream, what.query, after);
   };
   for (;;) {
+    const auto was_quiet = services.quiet.load(); // before the look: no event comes after it
     auto result = co_await with.blocking(read);
     if (!result) {
       co_await send_error(with, result.error());
       break;
     }
     const auto left = deadline - clock::now();
-    const auto over = result->stream.ended || services.stopping || with.client_left();
+    const auto over = result->stream.ended || was_quiet || with.client_left();
     if (result->count > 0 || over || left <= clock::duration::zero()) {
       auto headers = std::map<std::string, std::string>{};
       headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
