@@ -67,7 +67,7 @@ private:
   }
 
   void pass_on(const agent_event& e) {
-    if (e.type == "turn.completed" && e.raw) {
+    if (e.type == "turn.completed" && e.raw && live_) {
       terminal_line_ = e.raw; // our own terminal event carries the agent's line
       return;
     }
