@@ -1,4 +1,5 @@
 #include "http/event_delivery.hpp"
+#include "http/find_workspace.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
@@ -194,7 +195,7 @@ task<expected<reading>> locate(exchange& with) {
   if (!query)
     co_return tl::make_unexpected(query.error());
   const auto* log = &with.services().log;
-  const auto find = [log, name = workspace->str()] { return log->find(name); };
+  const auto find = [log, id = workspace->str()] { return find_workspace(*log, id); };
   auto stream = co_await with.blocking(find);
   if (!stream)
     co_return tl::make_unexpected(stream.error());
