@@ -168,10 +168,12 @@ void workspace_shell::on_session_down(const caf::down_msg& down) {
   if (!has_session() || deps.slot->session.address() != down.source)
     return;
   deps.slot->session = agent_session_actor{};
-  if (stopping_session || now_in != phase::ready || !working.held)
+  if (stopping_session || now_in != phase::ready || (!working.held && working.open_items.empty()))
     return;
   // Its session failed without a word: the turn must not run for ever.
   take(on_fault(working, deps.rules, "agent_session", "the agent's session failed", now_utc()));
+  if (!working.held)
+    return;
   session_report report;
   report.turn = working.held->turn;
   report.end.emplace();

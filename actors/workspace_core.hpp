@@ -67,8 +67,14 @@ struct session_hold {
   std::string interrupted_by;
   bool interrupting = false;
   bool reset = false; ///< the session was reset meanwhile: nothing is written back
-  std::map<std::string, json> open_items; ///< started and not completed
-  std::set<std::string> closed_items;     ///< completed by us when the turn ended under them
+};
+
+/// An item that has started and not completed, with what its deltas said so far.
+struct open_item {
+  std::string turn;     ///< empty: it started between turns
+  json item;            ///< as its `item.started` has it
+  std::string text;     ///< the deltas, joined; at most max_event_text bytes
+  std::size_t size = 0; ///< of all deltas
 };
 
 /// All that a workspace remembers. A value: equal event histories give equal states, but for
@@ -86,6 +92,7 @@ struct workspace_state {
   std::optional<std::vector<std::string>> tools;
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
+  std::map<std::string, open_item> open_items; ///< by item id
   std::set<std::string> open_permissions;
   std::map<std::string, pending_result> pending;     ///< by result id (the turn's id)
   std::map<std::string, pending_result> undelivered; ///< ended; its client is still taking it

@@ -22,6 +22,7 @@ public:
       clients_(clients) {
     held_ = state().held && !report.turn.empty() && state().held->turn == report.turn;
     live_ = held_ && find_turn(state(), report.turn) != nullptr;
+    over_ = !live_ && !report.turn.empty();
     // Output of a turn that is over belongs to none.
     turn_ = live_ ? report.turn : std::string{};
   }
@@ -38,6 +39,8 @@ public:
       withdraw(permission);
     if (!live_)
       withdraw_open_permissions(d_, turn_);
+    if (report_.exit)
+      close_items(d_);
     if (report_.end && held_)
       end(*report_.end);
   }
@@ -64,7 +67,7 @@ private:
   }
 
   void pass_on(const agent_event& e) {
-    if (e.type == "turn.completed" && e.raw) {
+    if (e.type == "turn.completed" && e.raw && live_) {
       terminal_line_ = e.raw; // our own terminal event carries the agent's line
       return;
     }
@@ -73,20 +76,24 @@ private:
         opaque(e);
       return;
     }
-    const auto item = item_of(e);
-    if (held_ && !item.empty()) {
-      if (state().held->closed_items.contains(item)) {
-        // Ended by us when its turn was cancelled: a second end would contradict the first.
-        if (e.raw)
-          opaque(e);
-        return;
-      }
-      if (live_ && e.type == "item.started")
-        state().held->open_items[item] = object_at(e.data, "item");
-      else if (e.type == "item.completed")
-        state().held->open_items.erase(item);
-    }
-    d_.emit(e.type, turn_, e.data, e.raw);
+    if (e.type.starts_with("item."))
+      pass_on_item(e);
+    else
+      d_.emit(e.type, turn_, e.data, e.raw);
+  }
+
+  /// An item has one start and one end, both within its turn. The workspace ends what a stopped turn
+  /// leaves open, so what its agent says until it is gone comes too late; only its line is kept.
+  void pass_on_item(const agent_event& e) {
+    const auto id = item_of(e);
+    const auto starts = e.type == "item.started";
+    const auto open = state().open_items.find(id);
+    const auto is_open = open != state().open_items.end();
+    const auto fits = starts ? !is_open && !over_ && !id.empty() : is_open;
+    if (fits)
+      d_.emit(e.type, starts ? turn_ : std::string{open->second.turn}, e.data, e.raw);
+    else if (e.raw)
+      opaque(e);
   }
 
   /// The agent may withdraw an ask while our answer is still on its way: the first word counts.
@@ -96,8 +103,6 @@ private:
   }
 
   static std::string item_of(const agent_event& e) {
-    if (!e.type.starts_with("item."))
-      return {};
     if (const auto id = string_or(object_at(e.data, "item"), "id"); !id.empty())
       return id;
     return string_or(e.data, "item", string_or(e.data, "item_id"));
@@ -206,6 +211,7 @@ private:
   const std::set<std::string>& clients_;
   bool held_ = false;
   bool live_ = false;
+  bool over_ = false; // it is of a turn that has ended
   std::string turn_;
   shared_text terminal_line_;
 };

@@ -108,6 +108,7 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
                              "the server stopped while this task ran; it may have had effects",
                              true),
                        kept.clients);
+  close_items(d); // of background work, whose process is gone as well
   fail_turns_without_environment(d, kept);
   const auto undelivered = working.undelivered;
   for (const auto& [turn, result] : undelivered) {
@@ -127,6 +128,7 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
 decided on_fault(workspace_state& working, const workspace_rules& rules,
                  const std::string& component, const std::string& message, timestamp now) {
   workspace_draft d{working, rules, now};
+  close_items(d); // whichever part it was, the agent's process is gone with it
   json data = json::object();
   data["component"] = component;
   data["message"] = message;

@@ -3,6 +3,7 @@
 #include "actors/workspace_core.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,6 +55,10 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
 /// Ends a turn that somebody does not want any more.
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
                  const std::set<std::string>& clients);
+
+/// Completes items that nobody will complete any more, as interrupted and with the text that came:
+/// those of `turn`, or all.
+void close_items(workspace_draft& d, std::optional<std::string_view> turn = std::nullopt);
 
 /// Resolves the permissions that nobody will answer any more.
 void withdraw_open_permissions(workspace_draft& d, const std::string& turn);

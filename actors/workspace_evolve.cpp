@@ -1,5 +1,7 @@
 #include "actors/workspace_draft.hpp"
 
+#include "agents/bounded_text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -15,10 +17,16 @@ void created(workspace_state& s, const event_view& e, const json& data) {
   s.metadata = object_at(data, "metadata");
 }
 
+/// Every item has been completed by now; but not in logs that older versions wrote.
+void forget_items(workspace_state& s, std::string_view turn) {
+  std::erase_if(s.open_items, [&](const auto& each) { return each.second.turn == turn; });
+}
+
 /// The running turn goes back to the head of the queue.
 void requeued(workspace_state& s, const event_view& e) {
   if (!s.running || s.running->turn != e.turn)
     return;
+  forget_items(s, e.turn);
   s.queue.push_front(std::move(*s.running));
   s.queue.front().started.reset();
   s.running.reset();
@@ -96,6 +104,7 @@ void completed(workspace_state& s, const event_view& e, const json& data) {
   const auto* found = find_turn(s, e.turn);
   if (!found)
     return;
+  forget_items(s, e.turn);
   const auto turn = *found;
   const auto how = string_or(data, "outcome");
   if (turn.holds_result && how != "cancelled")
@@ -130,6 +139,27 @@ void session_reset(workspace_state& s, const event_view&, const json&) {
   s.paused_until.reset();
 }
 
+void item_started(workspace_state& s, const event_view& e, const json& data) {
+  const auto& item = object_at(data, "item");
+  if (auto id = string_or(item, "id"); !id.empty())
+    s.open_items.insert_or_assign(std::move(id), open_item{std::string{e.turn}, item, {}, 0});
+}
+
+void item_delta(workspace_state& s, const event_view&, const json& data) {
+  const auto found = s.open_items.find(string_or(data, "item", string_or(data, "item_id")));
+  if (found == s.open_items.end())
+    return;
+  auto& open = found->second;
+  const auto piece = string_or(data, "text");
+  if (open.text.size() == open.size) // nothing was cut off so far
+    open.text += utf8_prefix(piece, max_event_text - open.text.size());
+  open.size += piece.size();
+}
+
+void item_completed(workspace_state& s, const event_view&, const json& data) {
+  s.open_items.erase(string_or(object_at(data, "item"), "id"));
+}
+
 std::string permission_of(const json& data) {
   return string_or(data, "permission", string_or(data, "id"));
 }
@@ -161,8 +191,11 @@ void result_delivered(workspace_state& s, const event_view& e, const json&) {
   s.pending.erase(std::string{e.turn});
 }
 
-/// The types that change a workspace. The others, above all the agent's output, are not even parsed.
-constexpr std::array<std::pair<std::string_view, applier>, 12> appliers{{
+/// The types that change a workspace. The others are not even parsed.
+constexpr std::array<std::pair<std::string_view, applier>, 15> appliers{{
+  {"item.delta", item_delta},
+  {"item.started", item_started},
+  {"item.completed", item_completed},
   {"workspace.created", created},
   {"turn.queued", queued},
   {"turn.started", started},

@@ -91,6 +91,33 @@ std::map<std::string, pending_result> unpack_results(const json& list) {
   return out;
 }
 
+json pack(const std::map<std::string, open_item>& items) {
+  auto out = json::array();
+  for (const auto& [id, open] : items) {
+    json r = json::object();
+    r["id"] = id;
+    r["turn"] = open.turn;
+    r["item"] = open.item;
+    r["text"] = open.text;
+    r["size"] = open.size;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::map<std::string, open_item> unpack_items(const json& list) {
+  std::map<std::string, open_item> out;
+  for (const auto& r : list) {
+    open_item open;
+    open.turn = string_or(r, "turn");
+    open.item = object_at(r, "item");
+    open.text = string_or(r, "text");
+    open.size = static_cast<std::size_t>(int_or(r, "size", 0));
+    out[string_or(r, "id")] = std::move(open);
+  }
+  return out;
+}
+
 json pack(const std::deque<remembered_key>& keys) {
   auto out = json::array();
   for (const auto& k : keys) {
@@ -131,6 +158,7 @@ std::string snapshot(const workspace_state& s) {
   for (const auto& turn : s.queue)
     r["queue"].push_back(pack(turn));
   r["running"] = s.running ? pack(*s.running) : json(nullptr);
+  r["open_items"] = pack(s.open_items);
   r["open_permissions"] = s.open_permissions;
   r["pending"] = pack(s.pending);
   r["undelivered"] = pack(s.undelivered);
@@ -168,6 +196,7 @@ expected<workspace_state> restore(std::string_view text) {
     s.queue.push_back(unpack_turn(turn));
   if (r.contains("running") && r["running"].is_object())
     s.running = unpack_turn(r["running"]);
+  s.open_items = unpack_items(array_at(r, "open_items")); // none in snapshots of older versions
   for (auto& id : strings(array_at(r, "open_permissions")))
     s.open_permissions.insert(std::move(id));
   s.pending = unpack_results(array_at(r, "pending"));

@@ -1,6 +1,9 @@
 #include "actors/workspace_draft.hpp"
 
+#include "agents/bounded_text.hpp"
+
 #include <algorithm>
+#include <ranges>
 
 namespace tidemark {
 namespace {
@@ -23,20 +26,26 @@ json error_of(const turn_error& why) {
   return e;
 }
 
+json interrupted(const open_item& open) {
+  auto item = open.item;
+  item["status"] = "interrupted";
+  if (open.size > 0)
+    item["text"] = open.text;
+  if (open.size > open.text.size()) {
+    item["truncated"] = true;
+    item["size"] = open.size;
+  }
+  return item;
+}
+
 /// Items and asks that the turn leaves open have nobody left who would close them.
 void close_what_is_open(workspace_draft& d, const std::string& turn) {
-  auto& held = d.state().held;
-  if (held && held->turn == turn) {
-    for (auto& [id, item] : std::exchange(held->open_items, {})) {
-      json data = json::object();
-      data["item"] = item;
-      data["item"]["status"] = "interrupted";
-      data["synthetic"] = true;
-      d.emit("item.completed", turn, data);
-      held->closed_items.insert(id);
-    }
-  }
-  withdraw_open_permissions(d, turn);
+  close_items(d, turn);
+  const auto& state = d.state();
+  const auto runs =
+    (state.running && state.running->turn == turn) || (state.held && state.held->turn == turn);
+  if (runs)
+    withdraw_open_permissions(d, turn);
 }
 
 json completion_of(workspace_draft& d, const turn_record& turn, const turn_result& result,
@@ -68,7 +77,7 @@ json completion_of(workspace_draft& d, const turn_record& turn, const turn_resul
 }
 
 /// A login that has expired would burn the whole queue in seconds.
-void pause_if_hopeless(workspace_draft& d, const std::string& turn, const turn_result& result) {
+void pause_if_hopeless(workspace_draft& d, const turn_result& result) {
   const auto& state = d.state();
   const auto failed_login = result.why && result.why->code == authentication_failed;
   if (!failed_login || state.queue.empty()
@@ -79,11 +88,23 @@ void pause_if_hopeless(workspace_draft& d, const std::string& turn, const turn_r
   data["text"] = "the agent could not authenticate " + std::to_string(state.auth_failures)
                  + " times in a row; the queue waits: " + result.why->message;
   data["pause_s"] = d.rules().auth_pause.count();
-  d.emit("agent.notice", turn, data);
+  d.emit("agent.notice", {}, data);
   d.run(wake_at{d.now().plus(d.rules().auth_pause)});
 }
 
 } // namespace
+
+void close_items(workspace_draft& d, std::optional<std::string_view> turn) {
+  const auto open = d.state().open_items; // each event changes it
+  for (const auto& each : std::views::values(open)) {
+    if (turn && each.turn != *turn)
+      continue;
+    json data = json::object();
+    data["item"] = interrupted(each);
+    data["synthetic"] = true;
+    d.emit("item.completed", each.turn, data);
+  }
+}
 
 void withdraw_open_permissions(workspace_draft& d, const std::string& turn) {
   const auto open = d.state().open_permissions;
@@ -128,7 +149,7 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
     pending["ttl_s"] = d.rules().pending_ttl.count();
     d.emit("result.pending", turn, pending);
   }
-  pause_if_hopeless(d, turn, result);
+  pause_if_hopeless(d, result);
 }
 
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,

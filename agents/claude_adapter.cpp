@@ -246,10 +246,7 @@ void claude_adapter::end_turn(const json& line, event_sink& out) {
   const auto& said = items_.last_text();
   if (end.text.size() > said.size() && items_.turn_text().find(end.text) == std::string::npos)
     items_.add_message(std::string_view{end.text}.substr(said.size()), out);
-  out.notice("result", string_or(line, "subtype"),
-             {{"num_turns", int_or(line, "num_turns", 0)},
-              {"duration_api_ms", int_or(line, "duration_api_ms", 0)},
-              {"total_cost_usd", number_or(line, "total_cost_usd", 0)}});
+  out.emit("turn.completed", json::object()); // for its line: the workspace makes the event
   in_turn_ = false;
   out.out().end = std::move(end);
 }

@@ -2,6 +2,7 @@
 
 #include "app/commands.hpp"
 #include "app/setting_table.hpp"
+#include "replay/cursor.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -225,8 +226,11 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
     line.send.text = fmt::format("{}", fmt::join(line.send_words, " "));
     return run_send(address_of(line, environment), line.send, to);
   }
-  if (name == "tail")
+  if (name == "tail") {
+    if (const auto after = cursor::parse(line.tail.after); !line.tail.after.empty() && !after)
+      return usage_error(fmt::format("--after {}: {}", line.tail.after, after.error().message), to);
     return run_tail(address_of(line, environment), line.tail, to);
+  }
   if (name == "workspaces")
     return run_workspaces(address_of(line, environment), line.workspaces_json, to);
   return run_with_settings(name, line, environment, to);

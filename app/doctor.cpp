@@ -1,14 +1,18 @@
 #include "app/doctor.hpp"
 
+#include "agents/settings_files.hpp"
+#include "app/api_client.hpp"
 #include "app/process_limits.hpp"
 #include "app/server.hpp"
 #include "app/setting_values.hpp"
 #include "base/json.hpp"
 #include "base/redactor.hpp"
 #include "http/auth.hpp"
+#include "storage/data_directory.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -91,23 +95,72 @@ std::optional<std::string> file_text(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>{in}, {}};
 }
 
-bool passes_key(const agent_options& agent) {
-  for (const auto* name :
-       {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}) {
-    const auto& names = agent.passed_names;
-    const auto set = agent.server_environment.find(name);
-    if (std::find(names.begin(), names.end(), name) != names.end()
-        && set != agent.server_environment.end() && !set->second.empty())
+/// A text that stands in examples where a key belongs: `<your key>`, `sk-ant-...`, `changeme`.
+bool is_placeholder(std::string_view key) {
+  constexpr std::array<std::string_view, 9> words{
+    "your", "placeholder", "changeme", "change", "replace", "todo", "example", "dummy", "none"};
+  constexpr std::string_view never_in_keys = "<>{}$ \t\n";
+  if (key.find_first_of(never_in_keys) != key.npos || key.find("...") != key.npos
+      || key.find("…") != key.npos)
+    return true;
+  if (key.size() > 2 && key.find_first_not_of(key.front()) == key.npos) // xxxx
+    return true;
+  while (!key.empty()) {
+    const auto end = std::min(key.find_first_of("-_."), key.size());
+    std::string word{key.substr(0, end)};
+    std::ranges::transform(word, word.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (std::ranges::find(words, word) != words.end())
       return true;
+    key.remove_prefix(std::min(end + 1, key.size()));
   }
   return false;
 }
 
-bool has_provider_token(const json& file) {
+/// A key and where it stands.
+struct found_key {
+  std::string place;
+  std::string key;
+};
+
+/// A variable that agents get to see; empty if it is not set or not passed on.
+std::string passed(const agent_options& agent, const std::string& name) {
+  const auto& names = agent.passed_names;
+  const auto set = agent.server_environment.find(name);
+  const bool seen = std::ranges::find(names, name) != names.end();
+  return seen && set != agent.server_environment.end() ? set->second : std::string{};
+}
+
+std::optional<found_key> passed_key(const agent_options& agent) {
+  for (const auto* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"})
+    if (auto key = passed(agent, name); !key.empty())
+      return found_key{name, std::move(key)};
+  return std::nullopt;
+}
+
+std::optional<found_key> provider_key(const json& file) {
   const auto active = string_or(file, "active_provider");
   const auto& providers = object_at(file, "providers");
   const auto found = providers.find(active);
-  return found != providers.end() && found->is_object() && !string_or(*found, "auth_token").empty();
+  if (found == providers.end() || string_or(*found, "auth_token").empty())
+    return std::nullopt;
+  return found_key{fmt::format("provider \"{}\"", active), string_or(*found, "auth_token")};
+}
+
+/// What the settings file of all workspaces gives agents (`<workspace.root>/.claude/settings.json`).
+std::optional<found_key> project_key(const agent_options& agent) {
+  const auto path = fs::path{agent.workspace_root} / ".claude" / "settings.json";
+  const auto file = read_project_settings(file_text(path.string()));
+  for (const auto* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"})
+    if (file && file->environment.contains(name))
+      return found_key{path.string(), file->environment.at(name)};
+  return std::nullopt;
+}
+
+/// Loopback where the server listens everywhere.
+std::string own_url(const http_options& http) {
+  const auto host = http.host == "0.0.0.0" ? "127.0.0.1" : http.host == "::" ? "::1" : http.host;
+  return server_url(host, http.port);
 }
 
 /// Why a listening socket cannot be bound there; empty if it can.
@@ -157,23 +210,30 @@ check check_model_access(const agent_options& agent) {
   const auto remedy = fmt::format("write a provider with its auth_token to {}, or set "
                                   "ANTHROPIC_API_KEY and TIDEMARK_AGENT_ENV=ANTHROPIC_API_KEY",
                                   agent.settings_path);
-  const auto text = file_text(agent.settings_path);
-  if (!text)
-    return passes_key(agent)
-             ? check{"model access", finding::good, "a key is passed on from the environment"}
-             : check{"model access", finding::warning,
-                     fmt::format("no {} and no key that agents may see", agent.settings_path),
-                     remedy};
-  const auto parsed = parse_json(*text);
-  if (!parsed || !parsed->is_object())
+  auto key = project_key(agent);
+  if (!key)
+    key = passed_key(agent);
+  if (const auto text = file_text(agent.settings_path)) {
+    const auto parsed = parse_json(*text);
+    if (!parsed || !parsed->is_object())
+      return {"model access", finding::bad,
+              fmt::format("{} is not a JSON object", agent.settings_path),
+              "mend the file: every turn would fail"};
+    if (auto own = provider_key(*parsed))
+      key = std::move(own);
+  }
+  for (const auto* cloud : {"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"})
+    if (!key && !passed(agent, cloud).empty())
+      return {"model access", finding::good, fmt::format("by {}", cloud)};
+  if (!key)
     return {"model access", finding::bad,
-            fmt::format("{} is not a JSON object", agent.settings_path),
-            "mend the file: every turn would fail"};
-  if (has_provider_token(*parsed) || passes_key(agent))
-    return {"model access", finding::good,
-            fmt::format("provider \"{}\"", string_or(*parsed, "active_provider", "environment"))};
-  return {"model access", finding::warning,
-          fmt::format("{} gives its active provider no auth_token", agent.settings_path), remedy};
+            fmt::format("no key: neither in {} nor in a variable that agents may see",
+                        agent.settings_path),
+            remedy};
+  if (is_placeholder(key->key))
+    return {"model access", finding::bad, fmt::format("the key of {} is a placeholder", key->place),
+            "put a real key in its place: every turn would fail"};
+  return {"model access", finding::good, key->place};
 }
 
 check check_guard(const agent_options& agent) {
@@ -203,7 +263,20 @@ check check_data_directory(const settings& what) {
   return {"data directory", finding::good, detail};
 }
 
-check check_log(const settings& what) {
+std::optional<running_server> find_running_server(const settings& what) {
+  auto holder = data_directory::holder(what.log.directory);
+  if (!holder)
+    return std::nullopt;
+  api_client client{{own_url(what.http), what.http.token}};
+  const auto health = client.call("GET", "/health");
+  const auto said = health ? parse_json(health->body) : expected<json>{json(nullptr)};
+  return running_server{std::move(*holder), said && string_or(*said, "status") == "healthy"};
+}
+
+check check_log(const settings& what, const std::optional<running_server>& running) {
+  if (running && running->answers)
+    return {"log", finding::good,
+            fmt::format("open in the running server, process {}", running->process)};
   std::error_code ignored;
   if (!fs::exists(what.log.directory, ignored) || fs::is_empty(what.log.directory, ignored))
     return {"log", finding::good, "none yet: the first start makes it"};
@@ -231,25 +304,33 @@ check check_open_files(const settings& what) {
           "raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower http.max_connections"};
 }
 
-check check_address_and_port(const http_options& http) {
+check check_address_and_port(const http_options& http,
+                             const std::optional<running_server>& running) {
   const auto url = server_url(http.host, http.port);
   if (http.token.empty() && !is_loopback(http.host) && !http.insecure_no_auth)
     return {"address", finding::bad, url + " can be reached by others and no token is set",
             "set INTERNAL_API_TOKEN, or HOST=127.0.0.1"};
-  if (const auto why = why_not_bindable(http.host, http.port); !why.empty())
+  const bool is_ours = running && running->answers;
+  if (const auto why = why_not_bindable(http.host, http.port); !why.empty() && !is_ours)
     return {"address", finding::bad, fmt::format("{}: {}", url, why),
             "another server may run there; choose another port with PORT or --port"};
   if (!http.token.empty() && http.token.size() < redactor::minimum_length)
     return {"address", finding::warning, url + " with a very short token",
             "take a long random token, for example from `openssl rand -hex 32`"};
   return {"address", finding::good,
-          url + (http.token.empty() ? ", without a token" : ", with a token")};
+          url + (http.token.empty() ? ", without a token" : ", with a token")
+            + (is_ours ? ", served by the running server" : "")};
 }
 
 std::vector<check> all_checks(const settings& what) {
-  return {check_data_directory(what),       check_log(what),         check_agent(what.agent),
-          check_model_access(what.agent),   check_guard(what.agent), check_open_files(what),
-          check_address_and_port(what.http)};
+  const auto running = find_running_server(what);
+  return {check_data_directory(what),
+          check_log(what, running),
+          check_agent(what.agent),
+          check_model_access(what.agent),
+          check_guard(what.agent),
+          check_open_files(what),
+          check_address_and_port(what.http, running)};
 }
 
 } // namespace tidemark

@@ -126,7 +126,7 @@ public:
   expected<std::uint16_t> start() {
     services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_,
                                       blocking_, what_.agent.workspace_root, TIDEMARK_VERSION,
-                                      what_.agent.rights, stopping_});
+                                      what_.agent.rights, stopping_, quiet_});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -137,19 +137,18 @@ public:
   /// The ordered end: no new work, running turns end as interrupted and durable, their readers hear
   /// of it, then everything beneath them goes.
   void stop(shutdown_watchdog& watchdog) {
-    stopping_ = true;
+    const auto began = std::chrono::steady_clock::now();
     watchdog.now_ending("the listener");
     if (http_)
-      http_->stop_accepting();
+      http_->refuse_new();
     caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
     {
       caf::scoped_actor self{actors_};
       watchdog.now_ending("the workspaces");
       stop_actor(self, directory_, "directory", 5s);
-      events_.wake_all();
       watchdog.now_ending("the connections");
       if (http_)
-        http_->stop(1500ms);
+        http_->stop(time_for_readers(began));
       watchdog.now_ending("the agent probe and the log writer");
       stop_actor(self, probe_, "probe", 1s);
       stop_actor(self, writer_, "log writer", 1s);
@@ -169,6 +168,15 @@ public:
   }
 
 private:
+  /// How long readers may take to get the last events: what the parts after them leave of the limit.
+  [[nodiscard]] std::chrono::milliseconds
+  time_for_readers(std::chrono::steady_clock::time_point began) const {
+    const auto used = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - began);
+    const std::chrono::milliseconds left = what_.shutdown_limit - used - 2500ms;
+    return std::clamp<std::chrono::milliseconds>(left, 500ms, 3000ms);
+  }
+
   void spawn_actors() {
     log_writer_deps writer_deps{log_, events_, metrics_};
     writer_deps.max_batch_events = what_.batch_events;
@@ -194,6 +202,7 @@ private:
   instruments& metrics_;
   hub events_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> quiet_ = false;
   boost::asio::thread_pool blocking_;
   actor_config actors_config_;
   caf::actor_system actors_;

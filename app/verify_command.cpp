@@ -1,5 +1,6 @@
 #include "app/commands.hpp"
 #include "base/json.hpp"
+#include "http/find_workspace.hpp"
 #include "storage/rocks_log.hpp"
 
 #include <fmt/format.h>
@@ -15,8 +16,9 @@ expected<chain_report> verify_offline(const config& local, const std::string& wo
   const auto log = open_rocks_log(options);
   if (!log)
     return tl::unexpected(log.error());
-  return (*log)->find(workspace).and_then(
-    [&](const stream_info& stream) { return (*log)->verify(stream.id); });
+  return find_workspace(**log, workspace).and_then([&](const stream_info& stream) {
+    return (*log)->verify(stream.id);
+  });
 }
 
 expected<chain_report> verify_on_server(const api_address& server, const std::string& workspace) {

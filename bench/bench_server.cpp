@@ -21,7 +21,7 @@ struct bench_server::parts {
   parts(const event_log& log, hub& events)
     : system(configured(config)),
       services{options, log,    events,  metrics,       directory_actor{}, agent_probe_actor{},
-               pool,    "/tmp", "bench", policy::agent, stopping},
+               pool,    "/tmp", "bench", policy::agent, stopping, quiet},
       server(system, services) {
     options.port = 0;
     port = server.start().value();
@@ -37,6 +37,7 @@ struct bench_server::parts {
   http_options options;
   instruments metrics{"bench"};
   std::atomic<bool> stopping{false};
+  std::atomic<bool> quiet{false};
   http_services services;
   http_server server;
   std::uint16_t port = 0;

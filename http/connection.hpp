@@ -28,7 +28,7 @@ public:
 
   /// Ends operations that took too long.
   void expire(wire::clock::time_point now) { wire_->expire(now); }
-  /// The server is stopping: an idle connection closes, a stream is woken to see it.
+  /// The server is stopping: an idle connection closes, and who waits is woken to see it.
   void drain();
   /// Ends everything at once.
   void close() { wire_->close(); }

@@ -35,12 +35,10 @@ public:
       co_return;
     auto going = true;
     // After a failure the body stays without its end: what was cut short must not look complete.
-    while (going && !out_.client_left() && !services_.stopping)
+    while (going && !out_.client_left())
       going = co_await step();
-    if (failed_)
-      co_return;
-    // Also on shutdown: a body without its end would look like a broken network.
-    co_await out_.finish();
+    if (!failed_)
+      co_await out_.finish();
   }
 
 private:
@@ -60,6 +58,7 @@ private:
 
   /// One piece of work. False: the answer is complete or its reader gone.
   task<bool> step() {
+    const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
     if (history_.reading())
       co_return co_await send_history();
     const auto state = source_->poll(tail_piece, batch_);
@@ -73,7 +72,7 @@ private:
       co_await flush();
       co_return false;
     }
-    if (!frames() && !what_.query.follow)
+    if (was_quiet || (!frames() && !what_.query.follow))
       co_return false;
     const auto until = last_write_ + services_.options.heartbeat;
     co_await out_.wait(until - clock::now());

@@ -1,4 +1,5 @@
 #include "http/event_delivery.hpp"
+#include "http/find_workspace.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
@@ -126,13 +127,14 @@ task<void> send_page(exchange& with, reading what) {
     return read_page(services.log, what.stream, what.query, after);
   };
   for (;;) {
+    const auto was_quiet = services.quiet.load(); // before the look: no event comes after it
     auto result = co_await with.blocking(read);
     if (!result) {
       co_await send_error(with, result.error());
       break;
     }
     const auto left = deadline - clock::now();
-    const auto over = result->stream.ended || services.stopping || with.client_left();
+    const auto over = result->stream.ended || was_quiet || with.client_left();
     if (result->count > 0 || over || left <= clock::duration::zero()) {
       auto headers = std::map<std::string, std::string>{};
       headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
@@ -193,7 +195,7 @@ task<expected<reading>> locate(exchange& with) {
   if (!query)
     co_return tl::make_unexpected(query.error());
   const auto* log = &with.services().log;
-  const auto find = [log, name = workspace->str()] { return log->find(name); };
+  const auto find = [log, id = workspace->str()] { return find_workspace(*log, id); };
   auto stream = co_await with.blocking(find);
   if (!stream)
     co_return tl::make_unexpected(stream.error());

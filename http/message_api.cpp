@@ -25,35 +25,44 @@ clock::duration longest_silence(exchange& x) {
   return x.services().options.heartbeat * 2 / 3;
 }
 
-task<void> stream_message(exchange& x) {
+/// Follows a task to its end and writes its answer. False: the client has not got all of it.
+using follower = task<bool> (*)(exchange&, message_feed&, body_stream&);
+
+/// Runs one task for a client. The body is streamed in any case, because only so is a client that
+/// leaves noticed while its task still waits in the queue.
+task<void> run_message(exchange& x, std::string type, std::map<std::string, std::string> headers,
+                       follower follow) {
   auto request = co_await parse_body(x, parse_message_request);
   if (!request) {
     auto why = std::move(request.error());
     co_await send_v1_error(x, std::move(why));
     co_return;
   }
-  std::map<std::string, std::string> headers;
-  headers["Cache-Control"] = "no-cache, no-transform";
-  headers["X-Accel-Buffering"] = "no";
-  std::string type = "text/event-stream";
   const auto out = co_await x.stream(200, std::move(type), std::move(headers));
   if (!out)
     co_return;
   message_feed feed{x, *out, std::move(*request)};
   co_await feed.open();
-  while (!feed.over()) {
-    const auto until = clock::now() + longest_silence(x);
-    const auto frames = co_await feed.next(until);
-    if (out->client_left())
-      co_return;
-    const auto bytes = frames.empty() ? std::string{heartbeat} : encode(frames);
-    const auto written = co_await out->write(bytes);
-    if (!written)
-      co_return;
-  }
+  const auto written = co_await follow(x, feed, *out);
+  if (!written)
+    co_return;
   const auto acknowledged = co_await out->finish();
   if (acknowledged)
     feed.received();
+}
+
+task<bool> write_frames(exchange& x, message_feed& feed, body_stream& out) {
+  while (!feed.over()) {
+    const auto until = clock::now() + longest_silence(x);
+    const auto frames = co_await feed.next(until);
+    if (out.client_left())
+      co_return false;
+    const auto bytes = frames.empty() ? std::string{heartbeat} : encode(frames);
+    const auto written = co_await out.write(bytes);
+    if (!written)
+      co_return false;
+  }
+  co_return true;
 }
 
 std::string message_reply(const message_feed& feed, const std::string& text) {
@@ -71,37 +80,31 @@ std::string message_reply(const message_feed& feed, const std::string& text) {
   return dump_json(body);
 }
 
-/// Waits for the end of the task. The body is streamed, because only so is a client that leaves
-/// noticed while its task still waits in the queue.
-task<void> send_message(exchange& x) {
-  auto request = co_await parse_body(x, parse_message_request);
-  if (!request) {
-    auto why = std::move(request.error());
-    co_await send_v1_error(x, std::move(why));
-    co_return;
-  }
-  std::map<std::string, std::string> headers;
-  std::string type = "application/json";
-  const auto out = co_await x.stream(200, std::move(type), std::move(headers));
-  if (!out)
-    co_return;
-  message_feed feed{x, *out, std::move(*request)};
-  co_await feed.open();
+task<bool> write_reply(exchange&, message_feed& feed, body_stream& out) {
   std::string text;
   while (!feed.over()) {
     const auto frames = co_await feed.next(clock::time_point::max());
-    if (out->client_left())
-      co_return;
+    if (out.client_left())
+      co_return false;
     for (const auto& frame : frames)
       text += string_or(frame.body, "chunk");
   }
   const auto reply = message_reply(feed, text);
-  const auto written = co_await out->write(reply);
-  if (!written)
-    co_return;
-  const auto acknowledged = co_await out->finish();
-  if (acknowledged)
-    feed.received();
+  co_return co_await out.write(reply);
+}
+
+task<void> stream_message(exchange& x) {
+  std::map<std::string, std::string> headers;
+  headers["Cache-Control"] = "no-cache, no-transform";
+  headers["X-Accel-Buffering"] = "no";
+  std::string type = "text/event-stream";
+  co_await run_message(x, std::move(type), std::move(headers), write_frames);
+}
+
+task<void> send_message(exchange& x) {
+  std::map<std::string, std::string> headers;
+  std::string type = "application/json";
+  co_await run_message(x, std::move(type), std::move(headers), write_reply);
 }
 
 } // namespace

@@ -14,8 +14,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t batch_bytes = 256 << 10;
-/// How long a live stream waits, once shutdown has begun, for its turn's own end.
-constexpr std::chrono::seconds shutdown_grace{1};
 
 submit_turn submission_of(message_request& request) {
   submit_turn turn;
@@ -70,6 +68,8 @@ task<void> message_feed::open() {
 
 task<std::vector<v1_frame>> message_feed::next(clock::time_point until) {
   while (waiting_frames_.empty() && !translation_.over() && !out_.client_left()) {
+    const auto was_quiet =
+      exchange_.services().quiet.load(); // before the look: none comes after it
     const auto state = subscription_->poll(batch_bytes, events_);
     if (state == subscription::state::ready) {
       translate();
@@ -77,14 +77,16 @@ task<std::vector<v1_frame>> message_feed::next(clock::time_point until) {
       co_await read_behind();
     } else if (state == subscription::state::ended) {
       refuse({errc::cancelled, "the workspace was deleted"});
+    } else if (was_quiet) {
+      // Its workspace ends what runs, and what waits for this client; but it may have failed.
+      refuse({errc::unavailable, "the server is shutting down", true});
     } else {
       const auto now = clock::now();
-      end_if_stopping(now);
       keep(translation_.on_time(now));
       if (now >= until)
         break;
       if (waiting_frames_.empty())
-        co_await out_.wait(wake_time(until) - now);
+        co_await out_.wait(std::min(until, translation_.next_due()) - now);
     }
     if (translation_.queue_moved())
       co_await tell_place();
@@ -129,22 +131,6 @@ void message_feed::refuse(const error& why) {
   err_id_ = info.err_id;
   translation_.name_failure(err_id_);
   keep(translation_.on_failure({info.code, info.message, info.retryable, info.details}));
-}
-
-void message_feed::end_if_stopping(clock::time_point now) {
-  if (!exchange_.services().stopping.load())
-    return;
-  if (!stopping_since_)
-    stopping_since_ = now;
-  // A running turn is about to be ended by its workspace; one in the queue stays there.
-  const auto may_still_end = translation_.started() && now - *stopping_since_ < shutdown_grace;
-  if (!may_still_end)
-    refuse({errc::unavailable, "the server is shutting down", true});
-}
-
-message_feed::clock::time_point message_feed::wake_time(clock::time_point until) const {
-  const auto due = std::min(until, translation_.next_due());
-  return stopping_since_ ? std::min(due, *stopping_since_ + shutdown_grace) : due;
 }
 
 void message_feed::keep(std::vector<v1_frame> frames) {

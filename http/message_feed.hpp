@@ -62,9 +62,7 @@ private:
   task<void> tell_place();
   void translate();
   void refuse(const error& why);
-  void end_if_stopping(clock::time_point now);
   void keep(std::vector<v1_frame> frames);
-  [[nodiscard]] clock::time_point wake_time(clock::time_point until) const;
 
   exchange& exchange_;
   body_stream& out_;
@@ -74,7 +72,6 @@ private:
   v1_translation translation_;
   std::vector<v1_frame> waiting_frames_;
   std::vector<hot_event_ptr> events_;
-  std::optional<clock::time_point> stopping_since_;
   std::unique_ptr<result_claim> claim_;
   std::unique_ptr<subscription> subscription_;
 };

@@ -232,23 +232,24 @@ expected<std::uint16_t> http_server::start() {
   return port;
 }
 
-void http_server::stop_accepting() {
+void http_server::refuse_new() {
   auto& s = *state_;
   if (!s.listener || s.threads.empty())
     return;
+  s.services.stopping = true;
+  s.draining = true;
   asio::post(s.threads.front()->context, [&s] {
     boost::system::error_code ignored;
     s.listener->close(ignored);
   });
+  s.on_every_thread(&connection::drain);
 }
 
 void http_server::stop(std::chrono::milliseconds limit) {
   auto& s = *state_;
-  stop_accepting();
-  s.services.stopping = true;
-  s.draining = true;
+  refuse_new();
+  s.services.quiet = true;
   s.services.events.wake_all();
-  s.on_every_thread(&connection::drain);
   if (!s.wait_until_empty(limit)) {
     s.on_every_thread(&connection::close);
     s.wait_until_empty(std::chrono::milliseconds{500});

@@ -22,10 +22,11 @@ public:
   /// Errors: `invalid_argument` (no token on an address other than loopback), `io` (address in use).
   expected<std::uint16_t> start();
 
-  /// Closes the listener; running requests and streams go on.
-  void stop_accepting();
+  /// Takes no connection and no request more; running requests and streams go on.
+  void refuse_new();
 
-  /// Ends streams and connections, for at most `limit`, then joins the threads.
+  /// Ends streams and connections, for at most `limit`, then joins the threads. Precondition: no
+  /// event will be logged any more. Streams end properly once their readers have the last one.
   void stop(std::chrono::milliseconds limit);
 
 private:

@@ -26,6 +26,7 @@ struct http_services {
   std::string version;
   policy rights = policy::agent;
   std::atomic<bool>& stopping; ///< set when shutdown has begun
+  std::atomic<bool>& quiet;    ///< set when it has come so far that no event follows
 };
 
 } // namespace tidemark

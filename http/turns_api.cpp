@@ -1,3 +1,4 @@
+#include "http/find_workspace.hpp"
 #include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
@@ -181,7 +182,7 @@ expected<page_request> page_of(const exchange& with) {
 /// One page of stored turn records, joined as they are. Blocks on the disk.
 expected<std::string> read_page(const event_log& log, const std::string& workspace,
                                 const page_request& page) {
-  const auto stream = log.find(workspace);
+  const auto stream = find_workspace(log, workspace);
   if (!stream)
     return tl::make_unexpected(stream.error());
   const auto end = page.before.empty() ? std::string{} : record_key::turn(stream->id, page.before);
@@ -230,7 +231,7 @@ task<void> list(exchange& with) {
 /// The stored record of one turn. Blocks on the disk.
 expected<std::string> read_turn(const event_log& log, const std::string& workspace,
                                 const std::string& turn) {
-  const auto stream = log.find(workspace);
+  const auto stream = find_workspace(log, workspace);
   if (!stream)
     return tl::make_unexpected(stream.error());
   auto record = log.get(table::turns, record_key::turn(stream->id, turn));

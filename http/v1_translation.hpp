@@ -79,7 +79,6 @@ public:
   /// True if the last events may have moved the task's place in the queue. Asking clears it.
   [[nodiscard]] bool queue_moved();
   /// True once the agent works on the turn.
-  [[nodiscard]] bool started() const { return !queued_; }
   [[nodiscard]] bool over() const { return over_; }
   /// Set once an `error` frame was made.
   [[nodiscard]] const std::optional<v1_failure>& failure() const { return failure_; }

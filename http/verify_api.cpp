@@ -1,3 +1,4 @@
+#include "http/find_workspace.hpp"
 #include "http/problem.hpp"
 #include "http/router.hpp"
 
@@ -29,8 +30,8 @@ task<void> verify(exchange& with) {
     co_return;
   }
   const auto* log = &with.services().log;
-  const auto check = [log, name = workspace->str()]() -> expected<verdict> {
-    auto stream = log->find(name);
+  const auto check = [log, id = workspace->str()]() -> expected<verdict> {
+    auto stream = find_workspace(*log, id);
     if (!stream)
       return tl::make_unexpected(stream.error());
     auto report = log->verify(stream->id);

@@ -74,6 +74,15 @@ expected<std::optional<std::string>> first_foreign(const std::filesystem::path& 
   return std::nullopt;
 }
 
+/// The process that a lock file names; empty if none.
+std::string holder_in(int lock) {
+  std::array<char, 24> text{};
+  const auto got = ::pread(lock, text.data(), text.size(), 0);
+  auto holder = std::string{text.data(), static_cast<std::size_t>(got > 0 ? got : 0)};
+  holder.resize(std::min(holder.find_first_not_of("0123456789"), holder.size()));
+  return holder;
+}
+
 bool has_wal(const std::filesystem::path& directory) {
   std::error_code code;
   const std::filesystem::directory_iterator entries{directory, code};
@@ -109,6 +118,16 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
     return tl::unexpected(there.error());
   }
   return directory;
+}
+
+std::optional<std::string> data_directory::holder(const std::filesystem::path& path) {
+  const int lock = ::open((path / lock_name).c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0)
+    return std::nullopt;
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  auto found = held ? std::optional{holder_in(lock)} : std::nullopt;
+  ::close(lock);
+  return found;
 }
 
 data_directory::data_directory(data_directory&& other) noexcept
@@ -149,10 +168,7 @@ expected<void> data_directory::lock() {
     return fail(errc::io, fmt::format("cannot open {}: {}", file.string(),
                                       std::generic_category().message(errno)));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    std::array<char, 24> text{};
-    const auto got = ::pread(lock_, text.data(), text.size(), 0);
-    auto holder = std::string{text.data(), static_cast<std::size_t>(got > 0 ? got : 0)};
-    holder.resize(std::min(holder.find_first_not_of("0123456789"), holder.size()));
+    const auto holder = holder_in(lock_);
     return fail(
       errc::locked,
       fmt::format("{} is in use by {}: stop it first, or give this server a directory of its own",

@@ -3,6 +3,8 @@
 #include "base/error.hpp"
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace tidemark {
 
@@ -22,6 +24,10 @@ public:
   /// Errors: `locked`, `newer_format`, `corrupt` (files missing or foreign), `io`, `full`.
   static expected<data_directory> open(std::filesystem::path path, bool read_only,
                                        bool accept_wal_loss);
+
+  /// The process that has the directory locked, as it wrote itself down ("" if it could not);
+  /// nothing if no process has. Creates nothing.
+  static std::optional<std::string> holder(const std::filesystem::path& path);
 
   data_directory(data_directory&& other) noexcept;
   data_directory& operator=(data_directory&&) = delete;

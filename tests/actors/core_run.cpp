@@ -118,6 +118,41 @@ json core_run::last(std::string_view type) const {
   return parse_json(all.back().data).value();
 }
 
+void check_items(const std::vector<event>& events) {
+  struct item {
+    std::string turn;
+    std::string text;
+  };
+  std::map<std::string, item> open;
+  std::set<std::string> over;
+  for (const auto& e : events) {
+    CAPTURE(e.at.value, e.type, e.turn, e.data);
+    if (!e.type.starts_with("result."))
+      REQUIRE_FALSE(over.contains(e.turn));
+    const auto data = parse_json(e.data).value();
+    const auto& whole = object_at(data, "item");
+    const auto id = string_or(whole, "id", string_or(data, "item"));
+    if (e.type == "item.started") {
+      REQUIRE_FALSE(open.contains(id));
+      open[id] = item{e.turn, {}};
+    } else if (e.type.starts_with("item.")) {
+      REQUIRE(open.contains(id));
+      REQUIRE(open[id].turn == e.turn);
+      open[id].text += string_or(data, "text");
+      if (e.type == "item.completed") {
+        if (bool_or(data, "synthetic", false))
+          REQUIRE(string_or(whole, "text") == open[id].text);
+        open.erase(id);
+      }
+    } else if (e.type == "turn.completed") {
+      over.insert(e.turn);
+      for (const auto& [name, each] : open)
+        REQUIRE(each.turn != e.turn);
+    }
+  }
+  REQUIRE(open.empty());
+}
+
 session_report started(const std::string& turn, const std::string& session) {
   session_report r;
   r.turn = turn;

@@ -57,6 +57,10 @@ struct core_run {
   }
 };
 
+/// Every item that starts is completed once, before the end of its turn, with the text that its
+/// deltas brought; and nothing of a turn comes after its end but the delivery of its result.
+void check_items(const std::vector<event>& events);
+
 session_report started(const std::string& turn, const std::string& session = {});
 session_report ended(const std::string& turn, outcome how = outcome::succeeded,
                      const std::string& text = "done");

@@ -116,8 +116,13 @@ private:
 
   void progress() {
     if (!session_) {
-      if (chance(20))
-        run_.report(session_report{});
+      if (chance(50)) {
+        session_report background;
+        add_output(background);
+        if (chance(10))
+          background.exit.emplace();
+        run_.report(background);
+      }
       return;
     }
     session_report report;
@@ -130,6 +135,8 @@ private:
     if (!chance(session_->told_to_stop ? 60 : 30))
       return run_.report(report);
     report.end = some_end();
+    if (chance(30))
+      report.exit.emplace();
     session_.reset();
     run_.report(report);
   }
@@ -139,6 +146,9 @@ private:
     if (chance(40))
       report.events.push_back(
         {"item.started", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
+    if (chance(40))
+      report.events.push_back(
+        {"item.delta", parse_json("{\"item\":\"" + id + "\",\"text\":\"x\"}").value(), {}});
     if (chance(30))
       report.events.push_back(
         {"item.completed", parse_json("{\"item\":{\"id\":\"" + id + "\"}}").value(), {}});
@@ -187,9 +197,14 @@ private:
     const auto clients = run_.clients;
     for (const auto& turn : clients)
       run_.ask(client_left{turn});
+    session_report last;
+    last.exit.emplace();
+    run_.report(last);
   }
 
   void check() {
+    check_items(run_.stored);
+    REQUIRE(run_.working.open_items.empty());
     REQUIRE_FALSE(run_.working.busy());
     REQUIRE(run_.working.undelivered.empty());
     REQUIRE(run_.working.open_permissions.empty());

@@ -33,6 +33,9 @@ SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
   CHECK(no_command.code == exit_usage);
   CHECK_THAT(no_command.err, Catch::Contains("dance"));
   CHECK(run({"send", "only-a-workspace"}).code == exit_usage);
+  const auto no_offset = run({"tail", "w", "--after", "abc", "--server", "http://127.0.0.1:1"});
+  CHECK(no_offset.code == exit_usage);
+  CHECK_THAT(no_offset.err, Catch::Contains("--after") && Catch::Contains("abc"));
   const auto unknown = run({"serve", "--prot", "1"});
   CHECK(unknown.code == exit_usage);
   CHECK_THAT(unknown.err, Catch::Contains("--prot"));

@@ -56,12 +56,20 @@ SCENARIO("a key for the model is looked for where agents get it from") {
   agent_options agent;
   agent.kind = "claude";
   agent.settings_path = (here.path / "settings.json").string();
-  CHECK(check_model_access(agent).found == finding::warning);
+  CHECK(check_model_access(agent).found == finding::bad);
+  CHECK_THAT(check_model_access(agent).remedy, Catch::Contains("ANTHROPIC_API_KEY"));
 
   agent.server_environment["ANTHROPIC_API_KEY"] = "sk-test-key";
-  CHECK(check_model_access(agent).found == finding::warning); // set, but agents do not get it
+  CHECK(check_model_access(agent).found == finding::bad); // set, but agents do not get it
   agent.passed_names = {"ANTHROPIC_API_KEY"};
   CHECK(check_model_access(agent).found == finding::good);
+
+  for (const auto* placeholder : {"sk-ant-...", "your-api-key", "<key>", "xxxx", "…", "CHANGEME"}) {
+    INFO(placeholder);
+    agent.server_environment["ANTHROPIC_API_KEY"] = placeholder;
+    CHECK(check_model_access(agent).found == finding::bad);
+    CHECK_THAT(check_model_access(agent).detail, Catch::Contains("placeholder"));
+  }
 
   agent.passed_names.clear();
   std::ofstream{agent.settings_path}
@@ -98,6 +106,8 @@ SCENARIO("a port that is taken and an open address without a token are bad") {
   http_options http;
   http.port = ntohs(address.sin_port);
   CHECK(check_address_and_port(http).found == finding::bad);
+  CHECK(check_address_and_port(http, running_server{"7", false}).found == finding::bad);
+  CHECK(check_address_and_port(http, running_server{"7", true}).found == finding::good);
   ::close(fd);
   CHECK(check_address_and_port(http).found == finding::good);
 

@@ -389,6 +389,25 @@ SCENARIO("events of megabytes in a row are read from the log in every form") {
     }
 }
 
+SCENARIO("a reader gets what is logged during the shutdown before its stream ends") {
+  server_fixture server;
+  server.append("w", 1);
+  raw_client frames{server.port};
+  frames.send(open_request(path, sse));
+  auto got = frames.read_until("id: 1-1");
+  raw_client page{server.port};
+  page.send(open_request(path + "?after=1&wait=20s", ""));
+  REQUIRE(server_fixture::eventually([&] { return server.events.readers() == 2; }));
+  server.begin_stop();
+  server.append("w", 2);
+  got += frames.read_until("id: 1-3");
+  CHECK(has(page.read_until("]"), R"("offset":2)"));
+  server.stop(5s);
+  got += frames.read_all();
+  CHECK(offsets(body_of(got)) == range(1, 3));
+  CHECK(ends_properly(got));
+}
+
 SCENARIO("shutdown ends streams with a proper end of the body, within its limit") {
   server_fixture server;
   server.append("w", 1);

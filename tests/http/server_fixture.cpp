@@ -138,7 +138,7 @@ struct server_fixture::parts {
       };
     });
     services.reset(new http_services{f.options, f.seen, f.events, f.metrics, directory, probe, pool,
-                                     "/tmp", "1.2.3", policy::agent, f.stopping});
+                                     "/tmp", "1.2.3", policy::agent, f.stopping, f.quiet});
     server = std::make_unique<http_server>(system, *services);
   }
 
@@ -173,6 +173,10 @@ server_fixture::~server_fixture() {
   parts_->services.reset(); // its handles would keep the actor system from ending
   parts_->directory = directory_actor{};
   parts_->probe = agent_probe_actor{};
+}
+
+void server_fixture::begin_stop() {
+  parts_->server->refuse_new();
 }
 
 void server_fixture::stop(std::chrono::milliseconds limit) {

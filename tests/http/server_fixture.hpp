@@ -65,6 +65,7 @@ public:
   instruments metrics{"test"};
   http_options options;
   std::atomic<bool> stopping{false};
+  std::atomic<bool> quiet{false};
 
   /// Sends one GET with `Connection: close` and gives back the whole response.
   std::string get(const std::string& target, const std::string& headers = {});
@@ -73,6 +74,8 @@ public:
   /// Appends `count` events and publishes them.
   stream_info append(const std::string& workspace, std::size_t count, bool ends = false,
                      std::size_t data_bytes = 16);
+  /// Shutdown has begun: nothing new is taken, but events may still come.
+  void begin_stop();
   void stop(std::chrono::milliseconds limit = std::chrono::seconds{5});
   /// Polls until `what` holds; false after ten seconds.
   static bool eventually(const std::function<bool()>& what);

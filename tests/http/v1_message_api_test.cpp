@@ -238,6 +238,28 @@ SCENARIO("a shutdown gives every live stream an error and a proper end") {
   }
 }
 
+SCENARIO("a stream gets the end that its workspace gives a turn during the shutdown") {
+  v1_stage stage;
+  v1_call running{stage.port, "POST", stream_path, message("hi")};
+  start_next(stage);
+  v1_call queued{stage.port, "POST", stream_path, message("second")};
+  REQUIRE(queued.read_until("\"queued\""));
+  v1_call waiting{stage.port, "POST", "/api/v1/message", message("third")};
+  REQUIRE(eventually([&] { return stage.workspaces.last_submission().prompt == "third"; }));
+  stage.begin_stop();
+  stage.workspaces.shut_down("w");
+  for (auto* client : {&running, &queued, &waiting}) {
+    client->read_all();
+    CHECK(client->ended_properly());
+  }
+  const auto says = [](const json& frame, const std::string& words) {
+    return string_or(frame, "message").find(words) != std::string::npos;
+  };
+  CHECK(says(running.frames().back(), "stopped while this task ran"));
+  CHECK(says(queued.frames().back(), "stopped before this task started"));
+  CHECK(says(waiting.parsed(), "stopped before this task started"));
+}
+
 SCENARIO("an idle stream carries comments, and a queued one empty chunks") {
   http_options options;
   options.heartbeat = 60ms;

@@ -133,6 +133,12 @@ void played_workspaces::report(const std::string& workspace, const session_repor
   apply(at, decide(at.state, rules_, what, at.clients, now_utc()));
 }
 
+void played_workspaces::shut_down(const std::string& workspace) {
+  const std::lock_guard lock{mutex_};
+  auto& at = open(workspace);
+  apply(at, on_shutdown(at.state, rules_, at.clients, now_utc()));
+}
+
 void played_workspaces::start(const std::string& workspace, const std::string& turn) {
   session_report what;
   what.turn = turn;
@@ -231,7 +237,7 @@ v1_stage::v1_stage(http_options options)
   directory_ = system_->spawn(play_directory, &workspaces);
   probe_ = system_->spawn(play_probe, &probes);
   services_.reset(new http_services{options_, log, events, metrics_, directory_, probe_, blocking_,
-                                    "/workspaces", "1.2.3", policy::agent, stopping_});
+                                    "/workspaces", "1.2.3", policy::agent, stopping_, quiet_});
   server_ = std::make_unique<http_server>(*system_, *services_);
   const auto bound = server_->start();
   if (!bound)
@@ -239,8 +245,11 @@ v1_stage::v1_stage(http_options options)
   port = *bound;
 }
 
+void v1_stage::begin_stop() {
+  server_->refuse_new();
+}
+
 void v1_stage::stop() {
-  stopping_ = true;
   server_->stop(std::chrono::seconds{3});
 }
 

@@ -40,6 +40,9 @@ public:
   void end(const std::string& workspace, const std::string& turn, turn_result result);
   void succeed(const std::string& workspace, const std::string& turn, const std::string& text);
 
+  /// What a workspace does when the server stops.
+  void shut_down(const std::string& workspace);
+
   /// The turn that the agent was last told to begin; empty if none.
   std::string begun(const std::string& workspace);
   submit_turn last_submission();
@@ -75,7 +78,9 @@ public:
   v1_stage(const v1_stage&) = delete;
   v1_stage& operator=(const v1_stage&) = delete;
 
-  /// Begins the shutdown as app/server.cpp does, with workspaces that say nothing any more.
+  /// Begins the shutdown as app/server.cpp does: the workspaces may still log.
+  void begin_stop();
+  /// Ends the server, with workspaces that say nothing any more.
   void stop();
 
   memory_log log;
@@ -92,6 +97,7 @@ private:
   instruments metrics_{"test"};
   http_options options_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> quiet_{false};
   boost::asio::thread_pool blocking_{1};
   actors_config config_;
   std::unique_ptr<caf::actor_system> system_;
