@@ -36,6 +36,7 @@ using namespace tidemark;
 using clock_type = std::chrono::steady_clock;
 
 constexpr std::size_t piece_bytes = 64 << 10;
+constexpr std::size_t log_piece_bytes = 256 << 10;
 
 struct settings {
   std::size_t events = 1'000'000;
@@ -96,13 +97,13 @@ void replay(const event_log& log, hub& events, measured& m) {
   const auto encode = [&](const event_view& e) {
     append_sse(piece, e, false);
     ++m.events;
-    return piece.size() < piece_bytes;
+    return piece.size() < log_piece_bytes;
   };
   for (;;) {
     piece.clear();
     const auto state = reader.poll(piece_bytes, next);
     if (state == subscription::state::behind) {
-      if (auto read = reader.read_log({10'000, 4 * piece_bytes}, encode); !read)
+      if (auto read = reader.read_log({10'000, log_piece_bytes}, encode); !read)
         throw std::runtime_error(read.error().describe());
     }
     for (const auto& e : next)

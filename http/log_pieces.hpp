@@ -4,6 +4,7 @@
 #include "http/exchange.hpp"
 #include "replay/subscription.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -20,17 +21,21 @@ struct log_piece {
   std::size_t events = 0;         ///< how many those are
   bool reached_head = false;      ///< the log had nothing more
   std::optional<error> failure{}; ///< what the log could not be read for after these events
+  std::chrono::steady_clock::time_point ready; ///< when it was read
 };
 
 /// Reads and encodes one reader's history on the blocking pool, one piece ahead of the connection
 /// that writes them: the disk and the network are busy at the same time, and neither a read nor an
 /// encoding ever holds up an I/O thread.
 ///
-/// Memory: the piece being written and the one ahead of it, each `piece_bytes` and at most one event
-/// more. Nothing is read ahead of a piece that such an event made large. Used by one coroutine.
+/// Memory: the piece being written and the one ahead of it, each at most `largest_piece` and one event
+/// more. Pieces grow while the client is faster than the log, so that few turns of the pool stand in
+/// its way, and shrink when it is slower, so that a crowd of slow ones holds little. Nothing is read
+/// ahead of a piece that an event made larger still. Used by one coroutine.
 class log_pieces {
 public:
-  static constexpr std::size_t piece_bytes = 256 << 10;
+  static constexpr std::size_t smallest_piece = 128 << 10;
+  static constexpr std::size_t largest_piece = 1 << 20;
 
   /// `source` may be polled whenever `reading` is false.
   log_pieces(exchange& with, std::shared_ptr<subscription> source, event_query wanted,
@@ -54,6 +59,7 @@ private:
   event_form form_;
   std::optional<pool_work<log_piece>> ahead_;
   std::string spare_;
+  std::size_t size_ = smallest_piece; // of the next piece to be read
 };
 
 } // namespace tidemark
