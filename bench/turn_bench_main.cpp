@@ -1,6 +1,7 @@
 // What the server adds to a turn in a warm session: the time from the client's POST until the prompt
 // is on the agent's stdin, and from the agent's `result` line until the end of the client's stream.
-// What the agent does between the two is not counted.
+// What the agent does between the two is not counted. Two syncs of the log lie in it: of the accepted
+// turn and of its result; so the time of one raw sync, measured between the turns, stands beside it.
 //
 // usage: turn_bench [--turns N] [--agent demo|claude]     default: both, 30 turns each
 //
@@ -10,6 +11,7 @@
 #include "base/json.hpp"
 #include "bench/loopback.hpp"
 #include "bench/quantile.hpp"
+#include "bench/raw_log.hpp"
 #include "bench/turn_record.hpp"
 #include "tests/support/claude_cli.hpp"
 #include "tests/support/model_stand_in.hpp"
@@ -39,6 +41,7 @@ namespace record = bench::turn_record;
 
 constexpr std::size_t warm_up_turns = 3;
 constexpr double target_ms = 5;
+constexpr double ns_per_ms = 1e6;
 
 struct settings {
   std::size_t turns = 30;
@@ -96,6 +99,7 @@ struct overhead {
   std::vector<double> to_agent;
   std::vector<double> to_client;
   std::vector<double> both;
+  std::vector<double> raw_sync;
 };
 
 overhead measure(const settings& given, std::map<std::string, std::string> environment,
@@ -113,16 +117,20 @@ overhead measure(const settings& given, std::map<std::string, std::string> envir
 
   for (std::size_t i = 0; i < warm_up_turns; ++i)
     run_turn(server);
+  overhead found;
+  bench::raw_log raw{directory / "raw"};
+  const std::string record_bytes(300, 'x');
   std::vector<exchange_times> turns;
   for (std::size_t i = 0; i < given.turns; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{100}); // the agent has come to rest
+    const auto before = bench::monotonic_ns();
+    raw.append(record_bytes);
+    found.raw_sync.push_back(static_cast<double>(bench::monotonic_ns() - before) / ns_per_ms);
     turns.push_back(run_turn(server));
   }
   const auto text = test::read_file(file);
   const auto prompts = moments(text, record::prompt);
   const auto results = moments(text, record::result);
-  constexpr double ns_per_ms = 1e6;
-  overhead found;
   for (const auto& turn : turns) {
     const auto prompt = std::ranges::lower_bound(prompts, turn.sent);
     const auto result = std::ranges::lower_bound(results, turn.sent);
@@ -138,19 +146,19 @@ overhead measure(const settings& given, std::map<std::string, std::string> envir
 void report(std::string_view agent, const overhead& found) {
   const auto p50 = bench::median(found.both);
   std::cout << fmt::format(
-    R"({{"bench":"turn","agent":"{}","turns":{},"to_agent_p50_ms":{:.2f},"to_client_p50_ms":{:.2f},"overhead_p50_ms":{:.2f},"overhead_p95_ms":{:.2f},"target":{},"met":{}}})"
+    R"({{"bench":"turn","agent":"{}","turns":{},"to_agent_p50_ms":{:.2f},"to_client_p50_ms":{:.2f},"overhead_p50_ms":{:.2f},"overhead_p95_ms":{:.2f},"raw_sync_p50_ms":{:.2f},"target":{},"met":{}}})"
     "\n",
     agent, found.both.size(), bench::median(found.to_agent), bench::median(found.to_client), p50,
-    bench::quantile(found.both, 0.95), target_ms, p50 < target_ms);
-  std::cerr << fmt::format("{:<28}{:>12.2f}{:>12.2f}{:>12.2f}{:>12.2f}  {}\n", agent,
+    bench::quantile(found.both, 0.95), bench::median(found.raw_sync), target_ms, p50 < target_ms);
+  std::cerr << fmt::format("{:<28}{:>12.2f}{:>12.2f}{:>12.2f}{:>12.2f}{:>12.2f}  {}\n", agent,
                            bench::median(found.to_agent), bench::median(found.to_client), p50,
-                           bench::quantile(found.both, 0.95),
+                           bench::quantile(found.both, 0.95), bench::median(found.raw_sync),
                            p50 < target_ms ? "met" : "MISSED");
 }
 
 void run(const settings& given) {
-  std::cerr << fmt::format("{:<28}{:>12}{:>12}{:>12}{:>12}\n", "ms added to a warm turn",
-                           "to agent", "to client", "both p50", "both p95");
+  std::cerr << fmt::format("{:<28}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "ms added to a warm turn",
+                           "to agent", "to client", "both p50", "both p95", "raw sync");
   if (given.agent != "claude")
     report("demo", measure(given, {}, test::program("tidemark-demo-agent")));
   if (given.agent == "demo")
