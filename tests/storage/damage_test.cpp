@@ -267,6 +267,25 @@ SCENARIO("a creation that a crash cut short is begun again") {
   CHECK(open_log(directory.path())->find("a")->head == offset{1});
 }
 
+SCENARIO("a creation that was cut short between two families is completed") {
+  const temporary_directory directory;
+  overwrite(directory.path() / "tidemark.format", "tidemark log 1 creating\n");
+  {
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    rocksdb::DB* opened = nullptr;
+    REQUIRE(rocksdb::DB::Open(options, directory.path(), &opened).ok());
+    const std::unique_ptr<rocksdb::DB> database{opened};
+    for (const auto* name : {"streams", "events"}) {
+      rocksdb::ColumnFamilyHandle* family = nullptr;
+      REQUIRE(database->CreateColumnFamily({}, name, &family).ok());
+      database->DestroyColumnFamilyHandle(family);
+    }
+  }
+  CHECK(append(*open_log(directory.path()), "a", "1").has_value());
+  CHECK(open_log(directory.path())->find("a")->head == offset{1});
+}
+
 SCENARIO("a second opener is told who holds the log, and gets it once that is gone") {
   const temporary_directory directory;
   {
