@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -134,13 +135,13 @@ expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_
       return {};
     return failed("open", file, errno);
   }
-  std::string piece(piece_bytes, '\0');
+  const auto piece = std::make_unique_for_overwrite<char[]>(piece_bytes);
   for (;;) {
-    const auto got = read_fully(fd.get(), piece.data(), piece.size());
+    const auto got = read_fully(fd.get(), piece.get(), piece_bytes);
     if (got < 0)
       return failed("read", file, errno);
     const auto size = static_cast<std::size_t>(got);
-    if (size == 0 || !visit(std::string_view{piece.data(), size}) || size < piece_bytes)
+    if (size == 0 || !visit(std::string_view{piece.get(), size}) || size < piece_bytes)
       return {};
   }
 }

@@ -70,7 +70,8 @@ rocksdb::ColumnFamilyOptions options_of(family which,
     options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(std::uint64_t)));
     // An insertion into the memtable starts where the last one of its stream ended.
     options.memtable_insert_with_hint_prefix_extractor = options.prefix_extractor;
-    options.memtable_prefix_bloom_size_ratio = 0.05;
+    // Ten bits for each of 65,000 streams, more than a memtable has events of common size.
+    options.memtable_prefix_bloom_size_ratio = 0.005;
     tables.block_size = 16 << 10;
   }
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(tables));
