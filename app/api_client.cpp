@@ -3,12 +3,12 @@
 #include "base/json.hpp"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
@@ -22,29 +22,78 @@ using namespace std::chrono_literals;
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 
-struct easy_deleter {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct list_deleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using header_list = std::unique_ptr<curl_slist, list_deleter>;
+/// The functions of libcurl that are used here, loaded at the first call. A server makes none: linked,
+/// libcurl and the thirty libraries behind it would cost it 4 MB and a part of its start.
+struct curl_library {
+  decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
+  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&::curl_slist_append) slist_append = nullptr;
+  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
 
-void add_header(header_list& list, const std::string& line) {
-  list.reset(curl_slist_append(list.release(), line.c_str()));
+  /// Errors: `unavailable` if this machine has no libcurl.
+  static expected<const curl_library*> instance();
+
+private:
+  bool load();
+};
+
+template <class Function>
+bool find(void* library, const char* name, Function& into) {
+  into = reinterpret_cast<Function>(::dlsym(library, name));
+  return into != nullptr;
+}
+
+// Never unloaded: its own libraries leave handlers for the end of the process.
+bool curl_library::load() {
+  void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  return library != nullptr && find(library, "curl_easy_init", easy_init)
+         && find(library, "curl_easy_cleanup", easy_cleanup)
+         && find(library, "curl_easy_setopt", easy_setopt)
+         && find(library, "curl_easy_getinfo", easy_getinfo)
+         && find(library, "curl_easy_perform", easy_perform)
+         && find(library, "curl_easy_strerror", easy_strerror)
+         && find(library, "curl_slist_append", slist_append)
+         && find(library, "curl_slist_free_all", slist_free_all);
+}
+
+expected<const curl_library*> curl_library::instance() {
+  static curl_library only;
+  static const bool is_there = only.load();
+  if (!is_there)
+    return fail(errc::unavailable, "this command needs libcurl (libcurl.so.4), which cannot be "
+                                   "loaded: install it (Debian: libcurl4)");
+  return &only;
 }
 
 /// One transfer: the pieces of a good answer go to `take`, the body of a bad one is kept.
 struct transfer {
-  std::unique_ptr<CURL, easy_deleter> handle{curl_easy_init()};
-  header_list headers;
+  explicit transfer(const curl_library& library) : curl(library), handle(library.easy_init()) {}
+  ~transfer() {
+    curl.easy_cleanup(handle);
+    curl.slist_free_all(headers);
+  }
+  transfer(const transfer&) = delete;
+  transfer& operator=(const transfer&) = delete;
+
+  const curl_library& curl;
+  CURL* handle;
+  curl_slist* headers = nullptr;
   api_client::piece_handler take;
   std::string error_body;
   bool ended_by_us = false;
 
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    curl.easy_setopt(handle, option, value);
+  }
+  void add_header(const std::string& line) { headers = curl.slist_append(headers, line.c_str()); }
   [[nodiscard]] int status() const {
     long code = 0;
-    curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &code);
+    curl.easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &code);
     return static_cast<int>(code);
   }
 };
@@ -71,26 +120,25 @@ int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 
 void prepare(transfer& t, const api_address& address, const std::string& path,
              const api_client::headers& extra) {
-  auto* h = t.handle.get();
-  curl_easy_setopt(h, CURLOPT_URL, (address.url + path).c_str());
-  curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(h, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
-  curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
-  curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
-  curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_piece);
-  curl_easy_setopt(h, CURLOPT_WRITEDATA, &t);
-  add_header(t.headers, "Expect:"); // no round trip before a body
+  t.set(CURLOPT_URL, (address.url + path).c_str());
+  t.set(CURLOPT_PROTOCOLS_STR, "http,https");
+  t.set(CURLOPT_NOSIGNAL, 1L);
+  t.set(CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
+  t.set(CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+  t.set(CURLOPT_NOPROGRESS, 0L);
+  t.set(CURLOPT_XFERINFOFUNCTION, &on_progress);
+  t.set(CURLOPT_WRITEFUNCTION, &on_piece);
+  t.set(CURLOPT_WRITEDATA, &t);
+  t.add_header("Expect:"); // no round trip before a body
   if (!address.token.empty())
-    add_header(t.headers, "Authorization: Bearer " + address.token);
+    t.add_header("Authorization: Bearer " + address.token);
   for (const auto& [name, value] : extra)
-    add_header(t.headers, name + ": " + value);
-  curl_easy_setopt(h, CURLOPT_HTTPHEADER, t.headers.get());
+    t.add_header(name + ": " + value);
+  t.set(CURLOPT_HTTPHEADER, t.headers);
 }
 
 expected<void> perform(transfer& t, const api_address& address) {
-  const auto code = curl_easy_perform(t.handle.get());
+  const auto code = t.curl.easy_perform(t.handle);
   if (interrupted)
     return fail(errc::cancelled, "interrupted");
   if (t.status() >= 400)
@@ -101,9 +149,9 @@ expected<void> perform(transfer& t, const api_address& address) {
     return fail(errc::io,
                 fmt::format("the answer of {} broke off before its end ({}); the server's "
                             "log says why",
-                            address.url, curl_easy_strerror(code)));
+                            address.url, t.curl.easy_strerror(code)));
   return fail(errc::unavailable,
-              fmt::format("no answer from {}: {}", address.url, curl_easy_strerror(code)));
+              fmt::format("no answer from {}: {}", address.url, t.curl.easy_strerror(code)));
 }
 
 errc code_of_status(int status) {
@@ -162,7 +210,10 @@ api_client::api_client(api_address address) : address_(std::move(address)) {
 
 expected<api_response> api_client::call(std::string_view method, const std::string& path,
                                         const std::string& body, const headers& extra) {
-  transfer t;
+  const auto curl = curl_library::instance();
+  if (!curl)
+    return tl::unexpected(curl.error());
+  transfer t{**curl};
   api_response response;
   t.take = [&](std::string_view piece) {
     response.body += piece;
@@ -172,13 +223,12 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
   if (!body.empty())
     all.emplace("Content-Type", "application/json");
   prepare(t, address_, path, all);
-  curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
-  curl_easy_setopt(t.handle.get(), CURLOPT_TIMEOUT_MS, 60'000L);
+  t.set(CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
+  t.set(CURLOPT_TIMEOUT_MS, 60'000L);
   if (!body.empty() || method == "POST") {
-    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(body.size()));
-    curl_easy_setopt(t.handle.get(), CURLOPT_POSTFIELDS, body.c_str());
-    curl_easy_setopt(t.handle.get(), CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
+    t.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    t.set(CURLOPT_POSTFIELDS, body.c_str());
+    t.set(CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
   }
   return perform(t, address_).map([&] {
     response.status = t.status();
@@ -188,17 +238,22 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
 
 expected<void> api_client::stream(const std::string& path, const headers& extra,
                                   const piece_handler& take) {
-  transfer t;
+  const auto curl = curl_library::instance();
+  if (!curl)
+    return tl::unexpected(curl.error());
+  transfer t{**curl};
   t.take = take;
   prepare(t, address_, path, extra);
   // The server writes at least a heartbeat every 15 s: three missed ones mean a dead connection.
-  curl_easy_setopt(t.handle.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(t.handle.get(), CURLOPT_LOW_SPEED_TIME, 50L);
+  t.set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  t.set(CURLOPT_LOW_SPEED_TIME, 50L);
   return perform(t, address_);
 }
 
 expected<void> api_client::follow(const std::string& path, const event_handler& take,
                                   std::chrono::seconds patience, const loss_handler& on_loss) {
+  if (const auto curl = curl_library::instance(); !curl)
+    return tl::unexpected(curl.error()); // waiting would not bring it
   sse_parser parser;
   bool over = false;
   bool loss_told = false;

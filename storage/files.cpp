@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -46,6 +47,22 @@ int write_fully(int fd, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+/// Reads until `size` bytes are there or the file ends; -1 on an error.
+ssize_t read_fully(int fd, char* into, std::size_t size) {
+  std::size_t have = 0;
+  while (have < size) {
+    const auto got = ::read(fd, into + have, size - have);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return -1;
+    if (got == 0)
+      break;
+    have += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(have);
 }
 
 expected<void> write_and_sync(const std::filesystem::path& file, std::string_view content) {
@@ -98,26 +115,34 @@ expected<void> sync_directory(const std::filesystem::path& directory) {
 }
 
 expected<std::optional<std::string>> read_whole(const std::filesystem::path& file) {
+  std::error_code missing;
+  if (!std::filesystem::exists(file, missing) && !missing)
+    return std::nullopt;
+  constexpr std::size_t chunk = 256 << 10;
+  std::string content;
+  const auto take = [&](std::string_view piece) {
+    content += piece;
+    return true;
+  };
+  return read_pieces(file, chunk, take).map([&] { return std::optional{std::move(content)}; });
+}
+
+expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_bytes,
+                           const piece_visitor& visit) {
   const descriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (fd.get() < 0) {
     if (errno == ENOENT)
-      return std::nullopt;
+      return {};
     return failed("open", file, errno);
   }
-  std::string content;
-  struct stat facts {};
-  if (::fstat(fd.get(), &facts) == 0 && facts.st_size > 0)
-    content.reserve(static_cast<std::size_t>(facts.st_size) + 1);
-  constexpr std::size_t chunk = 256 << 10;
+  const auto piece = std::make_unique_for_overwrite<char[]>(piece_bytes);
   for (;;) {
-    const auto had = content.size();
-    content.resize(had + chunk);
-    const auto got = ::read(fd.get(), content.data() + had, chunk);
-    content.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
-    if (got == 0)
-      return content;
-    if (got < 0 && errno != EINTR)
+    const auto got = read_fully(fd.get(), piece.get(), piece_bytes);
+    if (got < 0)
       return failed("read", file, errno);
+    const auto size = static_cast<std::size_t>(got);
+    if (size == 0 || !visit(std::string_view{piece.get(), size}) || size < piece_bytes)
+      return {};
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include "base/error.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,14 @@ expected<void> sync_directory(const std::filesystem::path& directory);
 
 /// The whole file, or nothing if there is none. Errors: `io`.
 expected<std::optional<std::string>> read_whole(const std::filesystem::path& file);
+
+/// Called once a piece, in order. Return false to stop early.
+using piece_visitor = std::function<bool(std::string_view piece)>;
+
+/// Visits a file in pieces of `piece_bytes`, the last one shorter, without ever holding more than one.
+/// A file that is missing has none. Errors: `io`.
+expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_bytes,
+                           const piece_visitor& visit);
 
 /// Space of the file system that holds a path.
 struct space {

@@ -16,6 +16,7 @@ namespace {
 // reaching over a block's end: masked CRC-32C of type and payload (4), length (2), type (1) and
 // the payload.
 constexpr std::size_t block_bytes = 32 << 10;
+constexpr std::size_t piece_bytes = 8 * block_bytes; // read at once
 constexpr std::size_t header_bytes = 7;
 constexpr std::uint8_t full = 1, last_plain_type = 4, compression_type = 9;
 
@@ -97,19 +98,45 @@ finding inspect_block(std::string_view block) {
   return {};
 }
 
-bool has_bad_checksum(std::string_view wal) {
-  for (std::size_t start = 0; start < wal.size(); start += block_bytes) {
-    const auto block = wal.substr(start, block_bytes);
-    for (fragment next{block}; next.fits(0); next.at += header_bytes + next.length()) {
-      const auto is_blank = next.type() == 0 && next.length() == 0;
-      if (is_blank || !next.fits(next.length()))
-        break;
-      if (!next.has_checksum_of(next.length()))
-        return true;
-    }
+bool has_bad_checksum(std::string_view block) {
+  for (fragment next{block}; next.fits(0); next.at += header_bytes + next.length()) {
+    const auto is_blank = next.type() == 0 && next.length() == 0;
+    if (is_blank || !next.fits(next.length()))
+      break;
+    if (!next.has_checksum_of(next.length()))
+      return true;
   }
   return false;
 }
+
+/// Goes through a log block by block.
+class damage_search {
+public:
+  /// Takes the next blocks; all but the log's last one are whole. False once damage is found.
+  bool take(std::string_view blocks) {
+    for (std::size_t at = 0; at < blocks.size() && !found_; at += block_bytes)
+      take_block(blocks.substr(at, block_bytes));
+    return !found_;
+  }
+  [[nodiscard]] const std::optional<std::size_t>& found() const { return found_; }
+
+private:
+  void take_block(std::string_view block) {
+    const auto seen = inspect_block(block);
+    // Nothing follows a write that was cut short.
+    if (torn_ && (seen.what != verdict::torn || seen.at > 0))
+      found_ = torn_;
+    else if (seen.what == verdict::damaged)
+      found_ = start_ + seen.at;
+    else if (seen.what == verdict::torn)
+      torn_ = start_ + seen.at;
+    start_ += block.size();
+  }
+
+  std::size_t start_ = 0; // of the next block
+  std::optional<std::size_t> torn_;
+  std::optional<std::size_t> found_;
+};
 
 } // namespace
 
@@ -125,28 +152,19 @@ std::vector<std::filesystem::path> wal_files(const std::filesystem::path& direct
 }
 
 std::optional<std::size_t> find_hidden_damage(std::string_view wal) {
-  std::optional<std::size_t> torn;
-  for (std::size_t start = 0; start < wal.size(); start += block_bytes) {
-    const auto block = wal.substr(start, block_bytes);
-    const auto found = inspect_block(block);
-    if (torn && (found.what != verdict::torn || found.at > 0))
-      return torn;
-    if (found.what == verdict::damaged)
-      return start + found.at;
-    if (found.what == verdict::torn)
-      torn = start + found.at;
-  }
-  return std::nullopt;
+  damage_search search;
+  search.take(wal);
+  return search.found();
 }
 
+// A file that cannot be read is left to RocksDB, which says so.
 std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& directory) {
   for (const auto& file : wal_files(directory)) {
-    const auto content = files::read_whole(file);
-    if (!content || !*content)
-      continue;
-    if (const auto at = find_hidden_damage(**content))
+    damage_search search;
+    const auto take = [&](std::string_view piece) { return search.take(piece); };
+    if (files::read_pieces(file, piece_bytes, take) && search.found())
       return fmt::format("{} is damaged at byte {}, and whole records follow",
-                         file.filename().string(), *at);
+                         file.filename().string(), *search.found());
   }
   return std::nullopt;
 }
@@ -154,8 +172,15 @@ std::optional<std::string> find_hidden_wal_damage(const std::filesystem::path& d
 bool has_wal_damage(const std::filesystem::path& directory) {
   const auto wals = wal_files(directory);
   return std::any_of(wals.begin(), wals.end(), [](const auto& file) {
-    const auto content = files::read_whole(file);
-    return content && *content && (find_hidden_damage(**content) || has_bad_checksum(**content));
+    damage_search search;
+    auto is_sound = true;
+    const auto take = [&](std::string_view piece) {
+      is_sound = search.take(piece);
+      for (std::size_t at = 0; at < piece.size() && is_sound; at += block_bytes)
+        is_sound = !has_bad_checksum(piece.substr(at, block_bytes));
+      return is_sound;
+    };
+    return files::read_pieces(file, piece_bytes, take) && !is_sound;
   });
 }
 

@@ -1,14 +1,12 @@
 // The real Claude Code CLI under Tidemark, against our stand-in for the Messages API: nothing leaves
 // the machine. Skipped, loudly, if the CLI is not installed.
 #include "tests/integration/scene.hpp"
+#include "tests/support/claude_cli.hpp"
 #include "tests/support/model_stand_in.hpp"
 #include "tests/support/poll_until.hpp"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <optional>
 
 using namespace tidemark;
 using namespace tidemark::test;
@@ -16,46 +14,10 @@ using std::chrono::seconds;
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// The CLI's own native binary: the launcher beside it costs a second.
-std::string installed_claude() {
-  if (const char* given = std::getenv("TIDEMARK_TEST_CLAUDE")) {
-    return given;
-  }
-  constexpr std::uintmax_t smallest_native = 1 << 20;
-  std::error_code problem;
-  fs::recursive_directory_iterator below(TIDEMARK_SOURCE_DIR "/build/claude", problem);
-  for (; !problem && below != fs::recursive_directory_iterator(); below.increment(problem)) {
-    if (below->path().filename() == "claude" && below->is_regular_file()
-        && below->file_size() > smallest_native) {
-      return below->path();
-    }
-  }
-  return {};
-}
-
 struct claude_scene {
   explicit claude_scene(const std::string& claude)
-    : model(TIDEMARK_SOURCE_DIR "/tests/tools/model_stand_in.mjs"),
-      stage(options(claude, directory / "settings.json", model.url())) {}
-
-  static server_options options(const std::string& claude, const std::string& settings,
-                                const std::string& url) {
-    const json provider = json::object({{"name", "stand-in"},
-                                        {"base_url", url},
-                                        {"auth_token", "any-token-does"},
-                                        {"model", "claude-sonnet-4-5"}});
-    write_file(settings, json::object({{"active_provider", "stand-in"},
-                                       {"timeout_ms", 60000},
-                                       {"providers", json::object({{"stand-in", provider}})}})
-                           .dump());
-    // The CLI retries an overloaded API for minutes if it is not told otherwise.
-    return {.environment = {{"TIDEMARK_AGENT", "claude"},
-                            {"TIDEMARK_CLAUDE_BIN", claude},
-                            {"SETTINGS_PATH", settings},
-                            {"TIDEMARK_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES"},
-                            {"CLAUDE_CODE_MAX_RETRIES", "2"}}};
+    : model(model_script()),
+      stage({.environment = claude_environment(claude, directory / "settings.json", model.url())}) {
   }
 
   temp_dir directory;
@@ -68,10 +30,7 @@ template <class Body>
 void with_claude(Body body) {
   const std::string claude = installed_claude();
   if (claude.empty()) {
-    std::cerr << "\n*** SKIPPED: no Claude Code CLI. Install it with\n"
-                 "***   npm install --prefix build/claude @anthropic-ai/claude-code\n"
-                 "*** or set TIDEMARK_TEST_CLAUDE to its native binary.\n"
-              << std::endl;
+    std::cerr << '\n' << claude_advice() << std::endl;
     return;
   }
   claude_scene with(claude);

@@ -121,6 +121,37 @@ SCENARIO("a damaged byte inside the write-ahead log is refused and costs nothing
   }
 }
 
+SCENARIO("a damaged record is found wherever it lies in a write-ahead log of many pieces") {
+  const sample_log sample;
+  const damaged_copy copy{sample};
+  const auto one = slurp(copy.wal());
+  // Whole blocks of records that are sound by themselves, as often as it takes.
+  constexpr std::size_t block = 32 << 10;
+  REQUIRE(one.size() > block);
+  std::string wal;
+  while (wal.size() < 40 * block)
+    wal += one.substr(0, block);
+  wal += one;
+  const auto seed = random_seed();
+  CAPTURE(seed);
+  std::mt19937 random{seed};
+  overwrite(copy.wal(), wal);
+  CHECK_FALSE(find_hidden_wal_damage(copy.path()));
+  CHECK_FALSE(has_wal_damage(copy.path()));
+  for (int i = 0; i < 20; ++i) {
+    const auto place = random() % 40 * block;
+    auto damaged = wal;
+    damaged[place + 5] = static_cast<char>(damaged[place + 5] ^ 0x80); // the record's length
+    overwrite(copy.wal(), damaged);
+    CAPTURE(place);
+    REQUIRE(find_hidden_damage(damaged) == place);
+    const auto told = find_hidden_wal_damage(copy.path());
+    REQUIRE(told);
+    REQUIRE(told->find(fmt::format("at byte {},", place)) != std::string::npos);
+    REQUIRE(has_wal_damage(copy.path()));
+  }
+}
+
 SCENARIO("no damaged length or type of a record passes as the end of the write-ahead log") {
   const sample_log sample;
   const damaged_copy copy{sample};
@@ -232,6 +263,25 @@ SCENARIO("a log of a newer format is refused with the remedy") {
 SCENARIO("a creation that a crash cut short is begun again") {
   const temporary_directory directory;
   overwrite(directory.path() / "tidemark.format", "tidemark log 1 creating\n");
+  CHECK(append(*open_log(directory.path()), "a", "1").has_value());
+  CHECK(open_log(directory.path())->find("a")->head == offset{1});
+}
+
+SCENARIO("a creation that was cut short between two families is completed") {
+  const temporary_directory directory;
+  overwrite(directory.path() / "tidemark.format", "tidemark log 1 creating\n");
+  {
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    rocksdb::DB* opened = nullptr;
+    REQUIRE(rocksdb::DB::Open(options, directory.path(), &opened).ok());
+    const std::unique_ptr<rocksdb::DB> database{opened};
+    for (const auto* name : {"streams", "events"}) {
+      rocksdb::ColumnFamilyHandle* family = nullptr;
+      REQUIRE(database->CreateColumnFamily({}, name, &family).ok());
+      database->DestroyColumnFamilyHandle(family);
+    }
+  }
   CHECK(append(*open_log(directory.path()), "a", "1").has_value());
   CHECK(open_log(directory.path())->find("a")->head == offset{1});
 }
