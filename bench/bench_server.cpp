@@ -21,7 +21,7 @@ struct bench_server::parts {
   parts(const event_log& log, hub& events)
     : system(configured(config)),
       services{options, log,    events,  metrics,       directory_actor{}, agent_probe_actor{},
-               pool,    "/tmp", "bench", policy::agent, stopping, quiet},
+               pool,    "/tmp", "bench", policy::agent, stopping,          quiet},
       server(system, services) {
     options.port = 0;
     port = server.start().value();

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <algorithm>
+#include "bench/quantile.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <vector>
@@ -43,12 +44,7 @@ public:
   }
 
   /// In microseconds; `part` of 0.5 is the median.
-  [[nodiscard]] double percentile(double part) {
-    if (micros_.empty())
-      return 0;
-    std::sort(micros_.begin(), micros_.end());
-    return micros_[static_cast<std::size_t>(part * static_cast<double>(micros_.size() - 1))];
-  }
+  [[nodiscard]] double percentile(double part) const { return quantile(micros_, part); }
 
 private:
   std::vector<double> micros_;

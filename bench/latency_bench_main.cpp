@@ -1,6 +1,7 @@
 // How long an agent's line takes to reach an SSE reader: pipe, framing, adapter, log with sync, hub,
 // HTTP. Compared in the same run with the least that any such server must do: pipe, append with
 // fdatasync, socket. Prints JSON lines and a table.
+#include "bench/latencies.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -32,22 +33,8 @@ std::int64_t now_ns() {
   return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
 }
 
-struct latencies {
-  std::vector<double> micros;
-
-  void add(std::int64_t since_ns) {
-    micros.push_back(static_cast<double>(now_ns() - since_ns) / 1000.0);
-  }
-  [[nodiscard]] double at(double quantile) {
-    if (micros.empty())
-      return 0;
-    std::ranges::sort(micros);
-    return micros[static_cast<std::size_t>(quantile * static_cast<double>(micros.size() - 1))];
-  }
-};
-
 /// The floor: a line through a pipe, appended and synced, then through a socket.
-latencies measure_floor(int count, int gap_ms, const std::string& directory) {
+bench::latencies measure_floor(int count, int gap_ms, const std::string& directory) {
   int pipe_ends[2];
   int socket_ends[2];
   const int file = ::open((directory + "/floor").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
@@ -74,10 +61,10 @@ latencies measure_floor(int count, int gap_ms, const std::string& directory) {
     }
     ::close(socket_ends[0]);
   }};
-  latencies seen;
+  bench::latencies seen;
   char line[line_bytes];
   while (::read(socket_ends[1], line, sizeof line) > 0)
-    seen.add(std::strtoll(line, nullptr, 10));
+    seen.add(std::chrono::nanoseconds{now_ns() - std::strtoll(line, nullptr, 10)});
   writer.join();
   server.join();
   for (int fd : {file, pipe_ends[0], socket_ends[1]})
@@ -88,7 +75,7 @@ latencies measure_floor(int count, int gap_ms, const std::string& directory) {
 /// What the SSE reader has of a frame that may be cut anywhere.
 struct reader_state {
   std::string rest;
-  latencies seen;
+  bench::latencies seen;
   bool finished = false;
 };
 
@@ -100,7 +87,8 @@ std::size_t on_bytes(char* bytes, std::size_t size, std::size_t n, void* user) {
     if (frame.find("event: item.delta") != std::string_view::npos) {
       const auto at = frame.find("\"text\":\"");
       if (at != std::string_view::npos)
-        state.seen.add(std::strtoll(frame.data() + at + 8, nullptr, 10));
+        state.seen.add(
+          std::chrono::nanoseconds{now_ns() - std::strtoll(frame.data() + at + 8, nullptr, 10)});
     }
     state.finished =
       state.finished || frame.find("event: turn.completed") != std::string_view::npos;
@@ -109,7 +97,7 @@ std::size_t on_bytes(char* bytes, std::size_t size, std::size_t n, void* user) {
   return state.finished ? 0 : size * n;
 }
 
-latencies measure_server(int count, int gap_ms) {
+bench::latencies measure_server(int count, int gap_ms) {
   test::server_options options;
   options.environment["TIDEMARK_AGENT"] = "claude";
   options.environment["TIDEMARK_CLAUDE_BIN"] = TIDEMARK_LATENCY_AGENT;
@@ -144,11 +132,12 @@ latencies measure_server(int count, int gap_ms) {
   return state.seen;
 }
 
-void report(std::string_view name, latencies& l, double floor_p50) {
+void report(std::string_view name, bench::latencies& l, double floor_p50) {
   fmt::print(
     R"({{"bench":"latency","case":"{}","events":{},"p50_us":{:.0f},"p99_us":{:.0f},"ratio_p50":{:.2f}}})"
     "\n",
-    name, l.micros.size(), l.at(0.5), l.at(0.99), floor_p50 > 0 ? l.at(0.5) / floor_p50 : 0);
+    name, l.count(), l.percentile(0.5), l.percentile(0.99),
+    floor_p50 > 0 ? l.percentile(0.5) / floor_p50 : 0);
 }
 
 } // namespace
@@ -160,14 +149,14 @@ int main(int argc, char** argv) {
     const test::temp_dir directory;
     auto floor = measure_floor(count, gap_ms, directory.path());
     auto server = measure_server(count, gap_ms);
-    const auto floor_p50 = floor.at(0.5);
+    const auto floor_p50 = floor.percentile(0.5);
     report("floor", floor, floor_p50);
     report("tidemark", server, floor_p50);
     fmt::print("\n{:<34}{:>10}{:>10}{:>10}\n", "agent line to reader", "p50 µs", "p99 µs", "ratio");
-    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10}\n", "pipe + fdatasync + socket", floor.at(0.5),
-               floor.at(0.99), 1);
-    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10.2f}\n", "tidemark, SSE over HTTP", server.at(0.5),
-               server.at(0.99), server.at(0.5) / floor_p50);
+    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10}\n", "pipe + fdatasync + socket",
+               floor.percentile(0.5), floor.percentile(0.99), 1);
+    fmt::print("{:<34}{:>10.0f}{:>10.0f}{:>10.2f}\n", "tidemark, SSE over HTTP",
+               server.percentile(0.5), server.percentile(0.99), server.percentile(0.5) / floor_p50);
   } catch (const std::exception& failure) {
     std::cerr << "latency_bench: " << failure.what() << "\n";
     return 1;
