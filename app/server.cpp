@@ -126,7 +126,8 @@ public:
   expected<std::uint16_t> start() {
     services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_,
                                       blocking_, what_.agent.workspace_root, TIDEMARK_VERSION,
-                                      what_.agent.rights, stopping_, quiet_});
+                                      what_.agent.rights, stopping_, quiet_,
+                                      what_.agent.settings_path});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)

@@ -25,8 +25,9 @@ struct http_services {
   std::string workspace_root;
   std::string version;
   policy rights = policy::agent;
-  std::atomic<bool>& stopping; ///< set when shutdown has begun
-  std::atomic<bool>& quiet;    ///< set when it has come so far that no event follows
+  std::atomic<bool>& stopping;    ///< set when shutdown has begun
+  std::atomic<bool>& quiet;       ///< set when it has come so far that no event follows
+  std::string settings_path = {}; ///< SETTINGS_PATH: model providers
 };
 
 } // namespace tidemark

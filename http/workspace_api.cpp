@@ -32,6 +32,7 @@ void add_workspace_routes(router& to) {
   add_workspace_queue_routes(to);
   add_workspace_pending_routes(to);
   add_runtime_routes(to);
+  add_settings_routes(to);
 }
 
 } // namespace tidemark

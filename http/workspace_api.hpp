@@ -16,6 +16,7 @@ void add_workspace_pending_routes(
   router& to); ///< pending results                   (workspace_api_pending.cpp)
 void add_runtime_routes(
   router& to); ///< status, capabilities              (workspace_api_runtime.cpp)
+void add_settings_routes(router& to); ///< model providers (settings_api.cpp)
 
 /// The path's `{id}`; empty if it is not a workspace id, and then the request has been answered.
 task<std::string> workspace_of(exchange& x);
