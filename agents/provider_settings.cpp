@@ -95,17 +95,16 @@ expected<json> parse_settings_file(const std::optional<std::string>& file) {
 expected<provider_change> parse_provider_change(std::string_view body) {
   const auto parsed = parse_json(body);
   if (!parsed || !parsed->is_object())
-    return fail(errc::invalid_argument,
-                fmt::format("the body must be a JSON object with any of {}",
-                            fmt::join(value_fields, ", ")));
+    return fail(errc::invalid_argument, fmt::format("the body must be a JSON object with any of {}",
+                                                    fmt::join(value_fields, ", ")));
   for (const auto& [field, value] : parsed->items())
     if (field != "name" && std::ranges::find(value_fields, field) == value_fields.end())
-      return refused(field, fmt::format("is not known; allowed are {}",
-                                        fmt::join(value_fields, ", ")));
+      return refused(field,
+                     fmt::format("is not known; allowed are {}", fmt::join(value_fields, ", ")));
   provider_change change;
-  for (auto [field, to] : {std::pair{"base_url", &change.base_url},
-                           std::pair{"auth_token", &change.auth_token},
-                           std::pair{"model", &change.model}}) {
+  for (auto [field, to] :
+       {std::pair{"base_url", &change.base_url}, std::pair{"auth_token", &change.auth_token},
+        std::pair{"model", &change.model}}) {
     auto text = text_in(*parsed, field);
     if (!text)
       return tl::unexpected{text.error()};
@@ -122,9 +121,9 @@ expected<provider_change> parse_provider_change(std::string_view body) {
 expected<json> with_provider(json settings, const std::string& name,
                              const provider_change& change) {
   if (name.empty() || name.size() > max_name_bytes || has_control_characters(name))
-    return fail(errc::invalid_argument,
-                fmt::format("a provider's name has 1 to {} bytes and no control characters",
-                            max_name_bytes));
+    return fail(
+      errc::invalid_argument,
+      fmt::format("a provider's name has 1 to {} bytes and no control characters", max_name_bytes));
   if (!settings.contains("providers") || !settings["providers"].is_object())
     settings["providers"] = json::object();
   auto& provider = settings["providers"][name];

@@ -94,10 +94,18 @@ void add_server(CLI::App* to, command_line& into) {
     ->type_name("<url>");
 }
 
+/// The rule for names is said here, not by a server that sees a path it does not know.
+void add_workspace(CLI::App* to, std::string& name, const std::string& meaning) {
+  const auto rule = [](const std::string& text) {
+    const auto id = workspace_id::parse(text);
+    return id ? std::string{} : id.error().message;
+  };
+  to->add_option("workspace", name, meaning)->required()->check(CLI::Validator{rule, ""});
+}
+
 void add_send(CLI::App& app, command_line& line) {
   auto* send = app.add_subcommand("send", "Run one task in a workspace and watch it");
-  send->add_option("workspace", line.send.workspace, "Its name; made if there is none.")
-    ->required();
+  add_workspace(send, line.send.workspace, "Its name; made if there is none.");
   send->add_option("text", line.send_words, "The task; - reads it from stdin.")->required();
   send->add_option("--model", line.send.model, "Model for this turn.");
   send->add_flag("--json", line.send.as_json, "Print the events, one JSON object a line.");
@@ -108,7 +116,7 @@ void add_send(CLI::App& app, command_line& line) {
 
 void add_tail(CLI::App& app, command_line& line) {
   auto* tail = app.add_subcommand("tail", "Print the events of a workspace");
-  tail->add_option("workspace", line.tail.workspace, "Its name.")->required();
+  add_workspace(tail, line.tail.workspace, "Its name.");
   tail->add_option("--after", line.tail.after, "Start after this offset (1042 or 3-1042).")
     ->type_name("<offset>");
   tail->add_flag("-f,--follow", line.tail.follow, "Go on with the events to come.");
@@ -123,7 +131,7 @@ void add_others(CLI::App& app, command_line& line) {
   workspaces->add_flag("--json", line.workspaces_json, "Print the server's answer.");
   add_server(workspaces, line);
   auto* verify = app.add_subcommand("verify", "Prove that a workspace's events are unaltered");
-  verify->add_option("workspace", line.verify.workspace, "Its name.")->required();
+  add_workspace(verify, line.verify.workspace, "Its name.");
   verify->add_flag("--offline", line.verify.offline,
                    "Read the data directory itself; no server may run on it.");
   add_server(verify, line);

@@ -205,6 +205,11 @@ check check_agent(const agent_options& agent) {
 }
 
 check check_model_access(const agent_options& agent) {
+  const auto settings_text = file_text(agent.settings_path);
+  if (const auto usable = read_provider_settings(settings_text); !usable)
+    return {"model access", finding::bad,
+            fmt::format("{}: {}", agent.settings_path, usable.error().message),
+            "mend the file: every turn would fail"};
   if (agent.kind != "claude")
     return {"model access", finding::good, "the demo agent needs none"};
   const auto remedy = fmt::format("write a provider with its auth_token to {}, or set "
@@ -213,15 +218,9 @@ check check_model_access(const agent_options& agent) {
   auto key = project_key(agent);
   if (!key)
     key = passed_key(agent);
-  if (const auto text = file_text(agent.settings_path)) {
-    const auto parsed = parse_json(*text);
-    if (!parsed || !parsed->is_object())
-      return {"model access", finding::bad,
-              fmt::format("{} is not a JSON object", agent.settings_path),
-              "mend the file: every turn would fail"};
-    if (auto own = provider_key(*parsed))
+  if (settings_text)
+    if (auto own = provider_key(parse_json(*settings_text).value()))
       key = std::move(own);
-  }
   for (const auto* cloud : {"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"})
     if (!key && !passed(agent, cloud).empty())
       return {"model access", finding::good, fmt::format("by {}", cloud)};
@@ -270,7 +269,9 @@ std::optional<running_server> find_running_server(const settings& what) {
   api_client client{{own_url(what.http), what.http.token}};
   const auto health = client.call("GET", "/health");
   const auto said = health ? parse_json(health->body) : expected<json>{json(nullptr)};
-  return running_server{std::move(*holder), said && string_or(*said, "status") == "healthy"};
+  const auto status = client.call("GET", "/api/v1/status");
+  return running_server{std::move(*holder), said && string_or(*said, "status") == "healthy",
+                        status || status.error().code != errc::unauthorized};
 }
 
 check check_log(const settings& what, const std::optional<running_server>& running) {
@@ -314,12 +315,17 @@ check check_address_and_port(const http_options& http,
   if (const auto why = why_not_bindable(http.host, http.port); !why.empty() && !is_ours)
     return {"address", finding::bad, fmt::format("{}: {}", url, why),
             "another server may run there; choose another port with PORT or --port"};
+  if (is_ours && !running->admits)
+    return {"address", finding::bad, url + ", where the running server wants another token",
+            "set INTERNAL_API_TOKEN to the value that it was started with"};
   if (!http.token.empty() && http.token.size() < redactor::minimum_length)
     return {"address", finding::warning, url + " with a very short token",
             "take a long random token, for example from `openssl rand -hex 32`"};
   return {"address", finding::good,
-          url + (http.token.empty() ? ", without a token" : ", with a token")
-            + (is_ours ? ", served by the running server" : "")};
+          url
+            + (is_ours              ? ", served by the running server"
+               : http.token.empty() ? ", without a token"
+                                    : ", with a token")};
 }
 
 std::vector<check> all_checks(const settings& what) {

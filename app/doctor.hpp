@@ -23,6 +23,7 @@ struct check {
 struct running_server {
   std::string process;  ///< the holder of the log's lock; may be empty
   bool answers = false; ///< at the configured address
+  bool admits = true;   ///< takes the configured token
 };
 /// Nothing if no process has the log locked.
 std::optional<running_server> find_running_server(const settings& what);

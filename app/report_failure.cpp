@@ -19,8 +19,7 @@ int report_failure(const error& why, const api_address& server, terminal& to) {
     return exit_unreachable;
   }
   if (why.code == errc::unauthorized)
-    to.err
-      << "The server wants its token: set INTERNAL_API_TOKEN to the value it was started with.\n";
+    to.err << "Set INTERNAL_API_TOKEN to the value that the server was started with.\n";
   // An answer that broke off, or a data directory that cannot be read.
   return why.code == errc::io ? exit_failed : exit_refused;
 }

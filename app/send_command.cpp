@@ -36,8 +36,9 @@ expected<submitted> submit(api_client& client, const send_options& what, const s
 }
 
 /// Follows the turn to its end; the outcome, or why it is not known.
+/// `seen` becomes the offset of the last event that came.
 expected<std::string> follow_turn(api_client& client, const send_options& what,
-                                  const submitted& turn, terminal& to) {
+                                  const submitted& turn, std::int64_t& seen, terminal& to) {
   turn_view view{to};
   std::string outcome;
   const auto path = fmt::format("/api/v1/workspaces/{}/events?after={}",
@@ -49,7 +50,10 @@ expected<std::string> follow_turn(api_client& client, const send_options& what,
       if (e.type == "gap")
         to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data)
                << '\n';
-      if (!envelope || string_or(*envelope, "turn") != turn.turn)
+      if (!envelope)
+        return true;
+      seen = int_or(*envelope, "offset", seen);
+      if (string_or(*envelope, "turn") != turn.turn)
         return true;
       if (what.as_json)
         to.out << e.data << std::endl;
@@ -81,12 +85,13 @@ int run_send(const api_address& server, const send_options& what, terminal& to) 
     to.out << turn->turn << '\n';
     return exit_ok;
   }
-  const auto outcome = follow_turn(client, what, *turn, to);
+  auto seen = turn->offset - 1;
+  const auto outcome = follow_turn(client, what, *turn, seen, to);
   if (outcome)
     return *outcome == "succeeded" ? exit_ok : exit_failed;
   const int code = report_failure(outcome.error(), server, to);
-  to.err << fmt::format("See the rest with: tidemark tail {} --after {} --follow\n", what.workspace,
-                        turn->offset - 1);
+  to.err << fmt::format("See the rest with: tidemark tail {} --after {} --follow --server {}\n",
+                        what.workspace, seen, server.url);
   return code;
 }
 

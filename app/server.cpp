@@ -51,7 +51,7 @@ expected<void> check_address(const http_options& http) {
     return fail(
       errc::invalid_argument,
       fmt::format(
-        "{} can be reached by others and no token is set: set INTERNAL_API_TOKEN, or listen on "
+        "{} is no loopback address and no token is set: set INTERNAL_API_TOKEN, or listen on "
         "127.0.0.1 (--host)",
         http.host));
   logging::warning(

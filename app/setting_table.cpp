@@ -29,6 +29,16 @@ setting text(std::string key, std::string allowed, std::string meaning, Get get)
   return s;
 }
 
+/// One that has no meaning when it is empty.
+setting required(setting s) {
+  s.read = [read = std::move(s.read)](settings& to, std::string_view value) -> expected<void> {
+    if (value.empty())
+      return fail(errc::invalid_argument, "must not be empty");
+    return read(to, value);
+  };
+  return s;
+}
+
 template <class Get>
 setting number(std::string key, std::string meaning, Get get, std::uint64_t lowest = 1,
                std::uint64_t highest = unbounded) {
@@ -139,8 +149,9 @@ setting secret(setting s) {
 
 std::vector<setting> places() {
   return {
-    text("data.dir", "<path>", "Directory of the log; by default also of workspaces and agents.",
-         MEMBER(data_directory)),
+    required(text("data.dir", "<path>",
+                  "Directory of the log; by default also of workspaces and agents.",
+                  MEMBER(data_directory))),
     named(text("workspace.root", "<path>",
                "One directory a workspace below it; default `<data.dir>/workspaces`.",
                MEMBER(agent.workspace_root)),

@@ -242,7 +242,9 @@ task<bool> connection::admit(const router::match& route) {
   } else if (!options.token.empty() && route.path_template != "/health"
              && !bears_token(header(bhttp::field::authorization), options.token)) {
     why = refusal(401, "unauthorized",
-                  "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>");
+                  header(bhttp::field::authorization).empty()
+                    ? "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>"
+                    : "the Authorization header does not hold this server's bearer token");
     headers.emplace("WWW-Authenticate", "Bearer realm=\"tidemark\"");
   } else if (!route.handler && !route.allowed.empty()) {
     why = refusal(405, "method_not_allowed", "this path does not take that method");

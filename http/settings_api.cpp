@@ -92,8 +92,7 @@ task<void> activate_provider(exchange& x) {
   };
   auto settings = co_await x.blocking(apply);
   if (settings)
-    logging::info("settings", "provider {} was activated by a client",
-                  quote_json(x.param("name")));
+    logging::info("settings", "provider {} was activated by a client", quote_json(x.param("name")));
   co_await send_settings(x, std::move(settings));
 }
 

@@ -65,15 +65,15 @@ SCENARIO("a change that cannot be meant is refused with the field and the rule")
   CHECK(refusal(R"({"base_url":"ftp://x"})").find("http://") != std::string::npos);
   CHECK(refusal(R"({"base_url":"https://u:p@x/y"})").find("user or password") != std::string::npos);
   CHECK(refusal(R"({"base_url":"https:///y"})").find("host") != std::string::npos);
-  CHECK(refusal(R"({"model":")" + std::string(9000, 'm') + "\"}").find("8192") != std::string::npos);
+  CHECK(refusal(R"({"model":")" + std::string(9000, 'm') + "\"}").find("8192")
+        != std::string::npos);
   CHECK(refusal(R"({"base_url":"","auth_token":"","model":""})").empty());
   for (const auto& name : {std::string{}, std::string(65, 'n'), std::string{"a\x01"}})
     CHECK(with_provider(json::object(), name, {}).error().code == errc::invalid_argument);
 }
 
 SCENARIO("a provider that is not there cannot be made active") {
-  const auto refused =
-    with_active_provider(settings_of(R"({"providers":{"a":{},"b":{}}})"), "c");
+  const auto refused = with_active_provider(settings_of(R"({"providers":{"a":{},"b":{}}})"), "c");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == errc::not_found);
   CHECK(refused.error().message.find(R"("a", "b")") != std::string::npos);

@@ -36,6 +36,11 @@ SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
   const auto no_offset = run({"tail", "w", "--after", "abc", "--server", "http://127.0.0.1:1"});
   CHECK(no_offset.code == exit_usage);
   CHECK_THAT(no_offset.err, Catch::Contains("--after") && Catch::Contains("abc"));
+  for (const auto* command : {"send", "tail", "verify"}) {
+    const auto bad_name = run({command, "../x", "--server", "http://127.0.0.1:1"});
+    CHECK(bad_name.code == exit_usage);
+    CHECK_THAT(bad_name.err, Catch::Contains("workspace"));
+  }
   const auto unknown = run({"serve", "--prot", "1"});
   CHECK(unknown.code == exit_usage);
   CHECK_THAT(unknown.err, Catch::Contains("--prot"));
@@ -47,6 +52,9 @@ SCENARIO("a wrong setting ends with code 2, wherever it was given") {
   CHECK_THAT(flag.err, Catch::Contains("http.port") && Catch::Contains("65535"));
   CHECK(run({"config"}, {{"RUNTIME_POLICY", "yolo"}}).code == exit_usage);
   CHECK(run({"config", "--config", "/nonexistent.toml"}).code == exit_usage);
+  const auto nowhere = run({"config", "--data-dir", ""});
+  CHECK(nowhere.code == exit_usage);
+  CHECK_THAT(nowhere.err, Catch::Contains("data.dir"));
 }
 
 SCENARIO("help teaches by examples and ends with code 0") {

@@ -76,7 +76,11 @@ SCENARIO("a key for the model is looked for where agents get it from") {
     << R"({"active_provider":"p","providers":{"p":{"auth_token":"t"}}})";
   CHECK(check_model_access(agent).found == finding::good);
   std::ofstream{agent.settings_path} << "{broken";
-  CHECK(check_model_access(agent).found == finding::bad);
+  for (const auto* kind : {"claude", "demo"}) {
+    agent.kind = kind; // turns of either would fail
+    CHECK(check_model_access(agent).found == finding::bad);
+    CHECK_THAT(check_model_access(agent).detail, Catch::Contains(agent.settings_path));
+  }
 }
 
 SCENARIO("a data directory that cannot be written is bad, with the remedy") {
@@ -108,6 +112,7 @@ SCENARIO("a port that is taken and an open address without a token are bad") {
   CHECK(check_address_and_port(http).found == finding::bad);
   CHECK(check_address_and_port(http, running_server{"7", false}).found == finding::bad);
   CHECK(check_address_and_port(http, running_server{"7", true}).found == finding::good);
+  CHECK(check_address_and_port(http, running_server{"7", true, false}).found == finding::bad);
   ::close(fd);
   CHECK(check_address_and_port(http).found == finding::good);
 

@@ -30,7 +30,8 @@ SCENARIO("a provider is set, made active, used by the next task, and its token n
   scene stage;
   CHECK(stage.client.get(path).parsed().at("providers").empty());
 
-  const auto set = put(stage, "main", R"({"base_url":"http://127.0.0.1:9","auth_token":"tok-settings-1",
+  const auto set =
+    put(stage, "main", R"({"base_url":"http://127.0.0.1:9","auth_token":"tok-settings-1",
     "model":"model-from-settings"})");
   REQUIRE(set.status == 200);
   CHECK(set.parsed().at("providers").at("main").at("auth_token") == "********");
