@@ -97,8 +97,8 @@ decided workspace_draft::finish() {
 void workspace_draft::write_snapshot_if_due() {
   const auto since = state_.head.value - state_.snapshot_at.value;
   const auto at_rest = standing_changed_ && !state_.busy() && since >= snapshot_at_rest_after;
-  const auto spacing =
-    std::max<std::uint64_t>(rules_.snapshot_every, state_.snapshot_bytes / snapshot_bytes_per_event);
+  const auto spacing = std::max<std::uint64_t>(rules_.snapshot_every,
+                                               state_.snapshot_bytes / snapshot_bytes_per_event);
   if (since < spacing && !at_rest)
     return;
   auto record = snapshot(state_);
