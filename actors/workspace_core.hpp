@@ -99,7 +99,8 @@ struct workspace_state {
   std::deque<remembered_key> idempotency;            ///< oldest first
   std::size_t auth_failures = 0;
   std::optional<timestamp> paused_until;
-  offset snapshot_at; ///< head of the last stored snapshot
+  offset snapshot_at;             ///< head of the last stored snapshot
+  std::size_t snapshot_bytes = 0; ///< its size
   std::optional<session_hold> held;
 
   /// The turn that runs now as clients see it: started, or begun and about to start. Null if none,
@@ -179,7 +180,7 @@ decided on_shutdown(workspace_state& working, const workspace_rules& rules,
 /// Applies one stored event. Total: unknown types and fields change nothing but head and time.
 void evolve(workspace_state& state, const event_view& e);
 
-/// Snapshot codec: `restore(snapshot(s))` is `s` but for `held`, with `snapshot_at` at its head.
+/// Snapshot codec: `restore(snapshot(s))` is `s` but for `held`, with `snapshot_at` at its head and its size.
 std::string snapshot(const workspace_state& state);
 expected<workspace_state> restore(std::string_view text);
 

@@ -9,6 +9,10 @@ namespace {
 /// A snapshot at rest costs one write and saves this many events of the next recovery.
 constexpr std::uint64_t snapshot_at_rest_after = 32;
 
+/// What a snapshot may cost each event since the last one, about what the event itself takes: one
+/// that holds a long text or prompt is written less often, or it would be most of what is written.
+constexpr std::uint64_t snapshot_bytes_per_event = 512;
+
 bool is_output(std::string_view type) {
   return type.starts_with("item.") || type.starts_with("agent.");
 }
@@ -93,10 +97,14 @@ decided workspace_draft::finish() {
 void workspace_draft::write_snapshot_if_due() {
   const auto since = state_.head.value - state_.snapshot_at.value;
   const auto at_rest = standing_changed_ && !state_.busy() && since >= snapshot_at_rest_after;
-  if (since < rules_.snapshot_every && !at_rest)
+  const auto spacing = std::max<std::uint64_t>(rules_.snapshot_every,
+                                               state_.snapshot_bytes / snapshot_bytes_per_event);
+  if (since < spacing && !at_rest)
     return;
+  auto record = snapshot(state_);
   state_.snapshot_at = state_.head;
-  out_.derived.push_back({table::meta, record_key::snapshot(state_.stream), snapshot(state_)});
+  state_.snapshot_bytes = record.size();
+  out_.derived.push_back({table::meta, record_key::snapshot(state_.stream), std::move(record)});
 }
 
 void workspace_draft::schedule() {

@@ -207,6 +207,7 @@ expected<workspace_state> restore(std::string_view text) {
   s.auth_failures = number("auth_failures");
   s.paused_until = optional_ns_at(r, "paused_until");
   s.snapshot_at = s.head;
+  s.snapshot_bytes = text.size();
   return s;
 }
 

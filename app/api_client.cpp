@@ -224,7 +224,7 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
     all.emplace("Content-Type", "application/json");
   prepare(t, address_, path, all);
   t.set(CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
-  t.set(CURLOPT_TIMEOUT_MS, 60'000L);
+  t.set(CURLOPT_TIMEOUT_MS, static_cast<long>(address_.patience.count()));
   if (!body.empty() || method == "POST") {
     t.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     t.set(CURLOPT_POSTFIELDS, body.c_str());

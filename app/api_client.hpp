@@ -13,8 +13,9 @@ namespace tidemark {
 
 /// Where the server is and how to speak to it.
 struct api_address {
-  std::string url = "http://127.0.0.1:7021"; ///< without a slash at the end
-  std::string token;                         ///< sent as bearer token unless empty
+  std::string url = "http://127.0.0.1:7021";  ///< without a slash at the end
+  std::string token;                          ///< sent as bearer token unless empty
+  std::chrono::milliseconds patience{60'000}; ///< for the whole answer to one `call`
 };
 
 struct api_response {

@@ -266,7 +266,9 @@ std::optional<running_server> find_running_server(const settings& what) {
   auto holder = data_directory::holder(what.log.directory);
   if (!holder)
     return std::nullopt;
-  api_client client{{own_url(what.http), what.http.token}};
+  // A server that is stopped or hangs takes connections as well.
+  constexpr std::chrono::milliseconds patience{3000};
+  api_client client{{own_url(what.http), what.http.token, patience}};
   const auto health = client.call("GET", "/health");
   const auto said = health ? parse_json(health->body) : expected<json>{json(nullptr)};
   const auto status = client.call("GET", "/api/v1/status");

@@ -287,7 +287,9 @@ std::vector<setting> workspace_settings() {
            MEMBER(rules.auth_failures_before_pause)),
     duration("workspace.auth_pause", "How long such a queue waits before it tries again.",
              MEMBER(rules.auth_pause)),
-    number("workspace.snapshot_every", "Events between snapshots; bounds the time of a recovery.",
+    number("workspace.snapshot_every",
+           "Events between snapshots; bounds the time of a recovery. Large snapshots keep more "
+           "between them.",
            MEMBER(rules.snapshot_every)),
     duration("workspace.idle_after", "A quiet workspace leaves memory after this.",
              MEMBER(workspace_idle)),

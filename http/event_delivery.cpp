@@ -34,10 +34,11 @@ public:
     if (!co_await greet())
       co_return;
     auto going = true;
-    // After a failure the body stays without its end: what was cut short must not look complete.
     while (going && !out_.client_left())
       going = co_await step();
-    if (!failed_)
+    // What was cut short must not look complete, neither after a failure nor to a client that has
+    // closed its own side only and still reads.
+    if (!going && !failed_)
       co_await out_.finish();
   }
 

@@ -20,7 +20,7 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds low);
 
 /// Delivers one stream to one reader, as lines or frames, until its end or the reader's. A server
 /// that stops ends it once no event follows and all were delivered. The body gets its proper end
-/// unless the log could not be read.
+/// unless the log could not be read or the reader closed its side before.
 task<void> deliver(exchange& with, body_stream& out, reading what, event_form form);
 
 } // namespace tidemark

@@ -232,3 +232,25 @@ SCENARIO("a log of an older version, whose turns left items open, gains no late 
   state.head = offset{run.stored.size()};
   REQUIRE(on_recovered(state, run.rules, run.now).events.empty());
 }
+
+SCENARIO("a long text in small deltas costs its snapshots no more than its events") {
+  core_run run;
+  const auto turn = run.submit("a");
+  auto report = started(turn);
+  report.events = {opened("m", "message")};
+  auto out = decide(run.working, run.rules, report, run.clients, run.now);
+  std::size_t event_bytes = 0;
+  std::size_t snapshot_bytes = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    session_report more;
+    more.turn = turn;
+    more.events = {said("m", std::string(100, 'x'))};
+    out = decide(run.working, run.rules, more, run.clients, run.now);
+    for (const auto& e : out.events)
+      event_bytes += e.type.size() + e.turn.size() + e.data.size();
+    for (const auto& write : out.derived)
+      snapshot_bytes += write.value ? write.value->size() : 0;
+  }
+  REQUIRE(snapshot_bytes > 0);
+  REQUIRE(snapshot_bytes < 5 * event_bytes);
+}

@@ -1,3 +1,4 @@
+#include "app/api_client.hpp"
 #include "app/doctor.hpp"
 
 #include <catch2/catch.hpp>
@@ -6,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <netinet/in.h>
+#include <optional>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,25 @@ using namespace tidemark;
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Takes connections on a port of loopback and never says a word, like a server that hangs.
+struct silent_listener {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::uint16_t port = 0;
+  silent_listener() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(fd, 1) == 0);
+    REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+  }
+  ~silent_listener() { ::close(fd); }
+  silent_listener(const silent_listener&) = delete;
+  silent_listener& operator=(const silent_listener&) = delete;
+};
 
 struct scratch {
   fs::path path = fs::temp_directory_path() / ("tidemark-doctor-" + std::to_string(::getpid()));
@@ -97,23 +118,25 @@ SCENARIO("a data directory that cannot be written is bad, with the remedy") {
   CHECK_THAT(bad.remedy, Catch::Contains("TIDEMARK_DATA_DIR"));
 }
 
-SCENARIO("a port that is taken and an open address without a token are bad") {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(::listen(fd, 1) == 0);
-  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+SCENARIO("a call of a server that takes it and never answers fails once patience is over") {
+  const silent_listener hanging;
+  api_address address;
+  address.url = "http://127.0.0.1:" + std::to_string(hanging.port);
+  address.patience = std::chrono::milliseconds{50};
+  const auto answer = api_client{address}.call("GET", "/health");
+  REQUIRE_FALSE(answer);
+  REQUIRE(answer.error().code == errc::unavailable);
+}
 
+SCENARIO("a port that is taken and an open address without a token are bad") {
+  std::optional<silent_listener> taken{std::in_place};
   http_options http;
-  http.port = ntohs(address.sin_port);
+  http.port = taken->port;
   CHECK(check_address_and_port(http).found == finding::bad);
   CHECK(check_address_and_port(http, running_server{"7", false}).found == finding::bad);
   CHECK(check_address_and_port(http, running_server{"7", true}).found == finding::good);
   CHECK(check_address_and_port(http, running_server{"7", true, false}).found == finding::bad);
-  ::close(fd);
+  taken.reset();
   CHECK(check_address_and_port(http).found == finding::good);
 
   http.host = "0.0.0.0";

@@ -328,6 +328,21 @@ SCENARIO("a reader that leaves while nothing happens is noticed") {
   CHECK(server_fixture::eventually([&] { return server.series("tidemark_readers ") == 0; }));
 }
 
+SCENARIO("a reader that closes its own side before the end gets no end that looks complete") {
+  server_fixture server;
+  server.append("w", 1);
+  for (const auto& form : {sse, lines}) {
+    raw_client client{server.port};
+    client.send(open_request(path + "?follow=true", form));
+    const auto begun = client.read_until("\"offset\":1,");
+    client.end_output();
+    const auto rest = client.read_all();
+    CHECK(client.closed_by_server());
+    CHECK(has(begun, "\"offset\":1,"));
+    CHECK_FALSE(ends_properly(begun + rest));
+  }
+}
+
 SCENARIO("more readers than allowed are told in a way that their kind understands") {
   http_options options;
   options.max_readers = 1;

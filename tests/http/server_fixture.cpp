@@ -67,6 +67,10 @@ std::string raw_client::read_until(std::string_view mark, std::chrono::milliseco
   return out;
 }
 
+void raw_client::end_output() {
+  ::shutdown(socket_, SHUT_WR);
+}
+
 void raw_client::leave(bool abruptly) {
   if (abruptly) {
     linger now{1, 0};

@@ -32,6 +32,8 @@ public:
                          std::chrono::milliseconds limit = std::chrono::seconds{10});
   /// True once the server has closed its side.
   [[nodiscard]] bool closed_by_server() const { return closed_; }
+  /// Closes this side only: sends no more, and still reads.
+  void end_output();
   /// Leaves: with a reset if `abruptly`.
   void leave(bool abruptly);
   void small_receive_buffer();
