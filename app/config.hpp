@@ -62,6 +62,11 @@ std::string show_config_json(const config& what);
 
 /// The environment of this process.
 environment_map process_environment();
+
+/// Overwrites the values of variables whose names say that they are secret, where the kernel shows them
+/// to every process of this user as `/proc/<pid>/environ`: agents are such processes. Take what is
+/// needed with `process_environment` before. Not while other threads run.
+void clear_secret_variables();
 /// The path of this program.
 std::filesystem::path process_executable();
 

@@ -1,7 +1,10 @@
+#include "agents/settings_files.hpp"
 #include "app/config.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -112,6 +115,16 @@ environment_map process_environment() {
       all.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   return all;
+}
+
+void clear_secret_variables() {
+  for (auto** entry = environ; *entry; ++entry) {
+    const std::string name{*entry, std::strcspn(*entry, "=")};
+    if (!names_secret(name))
+      continue;
+    auto* value = *entry + std::min(name.size() + 1, std::strlen(*entry));
+    ::explicit_bzero(value, std::strlen(value));
+  }
 }
 
 fs::path process_executable() {

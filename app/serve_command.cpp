@@ -1,9 +1,11 @@
 #include "app/commands.hpp"
+#include "app/config.hpp"
 #include "app/server.hpp"
 
 namespace tidemark {
 
 int run_serve(const config& what, terminal& to) {
+  clear_secret_variables();
   for (const auto& warning : what.warnings)
     logging::warning("config", "{}", warning);
   return run_server(what.values, to.out);

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 using namespace tidemark;
@@ -163,6 +165,17 @@ SCENARIO(
     INFO(secret);
     CHECK(everything.find(secret) == std::string::npos);
   }
+}
+
+SCENARIO("B77: the server's secrets do not stand in its environment, where agents could look") {
+  const scene stage({.environment = {{"DATABASE_PASSWORD", "do-not-tell"}, {"COLOUR", "blue"}},
+                     .token = "very-secret-token"});
+  std::ifstream environment{"/proc/" + std::to_string(stage.server.pid()) + "/environ"};
+  const std::string shown{std::istreambuf_iterator<char>{environment}, {}};
+  CHECK(shown.find("COLOUR=blue") != std::string::npos);
+  CHECK(shown.find("do-not-tell") == std::string::npos);
+  CHECK(shown.find("very-secret-token") == std::string::npos);
+  CHECK(stage.client.get("/api/v1/status").status == 200); // it still knows its token
 }
 
 SCENARIO("B38: equal failures to log in pause the workspace instead of burning its queue") {
