@@ -78,9 +78,9 @@ SCENARIO("B14: a missing agent is named, and used as soon as it is there, withou
   std::filesystem::create_symlink(program("tidemark-demo-agent"), agent.path());
   CHECK(outcome_of(stage.run("demo", "hello")) == "succeeded");
   probe(stage);
-  CHECK(string_or(object_at(stage.client.get("/api/v1/status").parsed(), "services"),
-                  "claude_runtime")
-        == "available");
+  CHECK(
+    string_or(object_at(stage.client.get("/api/v1/status").parsed(), "services"), "claude_runtime")
+    == "available");
   // An update that takes it away and brings another one.
   std::filesystem::remove(agent.path());
   CHECK(outcome_of(stage.run("other", "hello")) == "failed");
@@ -111,13 +111,13 @@ SCENARIO("B14: a version that never comes, or never ends, delays no start and le
     const char* name;
     const char* version; ///< what the stand-in does when asked for it
   };
-  for (const trouble& each : {trouble{"silence", "sleep 3600"},
-                              trouble{"a flood", "head -c 10000000 /dev/zero"},
-                              trouble{"a helper of its own", "sleep 3600 & echo $! >> pids; sleep 3600"}}) {
+  for (const trouble& each :
+       {trouble{"silence", "sleep 3600"}, trouble{"a flood", "head -c 10000000 /dev/zero"},
+        trouble{"a helper of its own", "sleep 3600 & echo $! >> pids; sleep 3600"}}) {
     INFO(each.name);
     const stand_in_agent agent([&](const std::string& demo, const std::string& directory) {
-      return "if [ \"$1\" = --version ]; then cd '" + directory + "'; echo $$ >> pids\n" + each.version
-             + "\nexit\nfi\nexec '" + demo + "' \"$@\"\n";
+      return "if [ \"$1\" = --version ]; then cd '" + directory + "'; echo $$ >> pids\n"
+             + each.version + "\nexit\nfi\nexec '" + demo + "' \"$@\"\n";
     });
     scene stage({.environment = agent.environment()});
     CHECK(outcome_of(stage.run("demo", "hello")) == "succeeded");

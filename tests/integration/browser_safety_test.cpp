@@ -51,11 +51,10 @@ SCENARIO("B76: requests of foreign pages are refused without effect, with a toke
       reading["Accept"] = "text/event-stream";
       check_refused(stage.client.send({.path = of("demo", "events"), .headers = reading}));
     }
-    const auto preflight = stage.client.send({.method = "OPTIONS",
-                                              .path = of("demo", "turns"),
-                                              .headers = {{"Origin", "https://evil.example"},
-                                                          {"Access-Control-Request-Method",
-                                                           "POST"}}});
+    const auto preflight = stage.client.send(
+      {.method = "OPTIONS",
+       .path = of("demo", "turns"),
+       .headers = {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "POST"}}});
     check_refused(preflight);
     CHECK(stage.client.get(of("demo", "events")).status == 404);
   }
@@ -66,10 +65,8 @@ SCENARIO("B76: without a token a name that is made to point here is refused") {
   for (const char* host : {"evil.example", "evil.example:7021", "127.0.0.1.evil.example"}) {
     INFO(host);
     check_refused(stage.client.send({.path = "/api/v1/status", .headers = {{"Host", host}}}));
-    check_refused(stage.client.send({.method = "POST",
-                                     .path = of("demo", "turns"),
-                                     .body = body,
-                                     .headers = {{"Host", host}}}));
+    check_refused(stage.client.send(
+      {.method = "POST", .path = of("demo", "turns"), .body = body, .headers = {{"Host", host}}}));
   }
   CHECK(stage.client.get(of("demo", "events")).status == 404);
   CHECK(stage.client.get("/api/v1/status").status == 200);

@@ -50,19 +50,19 @@ public:
   }
   transcript& text(const std::string& session, const std::string& words) {
     const json block = json::object({{"type", "text"}, {"text", words}});
-    const json message =
-      json::object({{"role", "assistant"}, {"content", json::array({block})}});
+    const json message = json::object({{"role", "assistant"}, {"content", json::array({block})}});
     return add(
       json::object({{"type", "assistant"}, {"session_id", session}, {"message", message}}));
   }
   transcript& result(const std::string& session, const std::string& words, double cost = 0) {
-    return add(json::object({{"type", "result"},
-                             {"subtype", "success"},
-                             {"is_error", false},
-                             {"session_id", session},
-                             {"result", words},
-                             {"total_cost_usd", cost},
-                             {"usage", json::object({{"input_tokens", 4}, {"output_tokens", 20}})}}));
+    return add(
+      json::object({{"type", "result"},
+                    {"subtype", "success"},
+                    {"is_error", false},
+                    {"session_id", session},
+                    {"result", words},
+                    {"total_cost_usd", cost},
+                    {"usage", json::object({{"input_tokens", 4}, {"output_tokens", 20}})}}));
   }
   transcript& add(const json& line) { return add_line(line.dump()); }
   transcript& add_line(const std::string& line) {
@@ -101,8 +101,8 @@ SCENARIO("B18: an interrupt ends the turn once as cancelled, with or without a r
 
     const auto head = stage.events("demo").size();
     CHECK_FALSE(bool_or(stage.client.post(stop).parsed(), "cancelled", false));
-    CHECK_FALSE(bool_or(stage.client.remove(of("demo", "turns/" + turn)).parsed(), "cancelled",
-                        false));
+    CHECK_FALSE(
+      bool_or(stage.client.remove(of("demo", "turns/" + turn)).parsed(), "cancelled", false));
     CHECK(stage.events("demo").size() == head);
     CHECK(count_of(stage.events("demo", "turn=" + turn), "turn.completed") == 1);
     CHECK(outcome_of(stage.run("demo", "ECHO next")) == "succeeded");
@@ -180,11 +180,11 @@ SCENARIO("B46: a conversation that is begun anew in the middle of a turn is the 
   CHECK(string_or(data_of(first), "text") == "Before.");
   transcript after;
   after
-    .add(json::object({{"type", "system"},
-                       {"subtype", "compact_boundary"},
-                       {"session_id", "s-before"},
-                       {"compact_metadata",
-                        json::object({{"trigger", "auto"}, {"pre_tokens", 155000}})}}))
+    .add(json::object(
+      {{"type", "system"},
+       {"subtype", "compact_boundary"},
+       {"session_id", "s-before"},
+       {"compact_metadata", json::object({{"trigger", "auto"}, {"pre_tokens", 155000}})}}))
     .add(json::object({{"type", "conversation_reset"}, {"session_id", "s-before"}}))
     .init("s-after")
     .text("s-after", "After.")
@@ -230,8 +230,9 @@ SCENARIO("B25: lines of unknown types and odd shapes are kept, and the turn succ
     said.add_line(line);
   }
   said.add_line(R"({"type":"stream_event","event":7})"); // partial output of nothing
-  said.add_line(R"({"type":"result","subtype":"success","is_error":false,"num_turns":-1,"result":"",)"
-           R"("session_id":"s-odd","usage":{},"permission_denials":[]})");
+  said.add_line(
+    R"({"type":"result","subtype":"success","is_error":false,"num_turns":-1,"result":"",)"
+    R"("session_id":"s-odd","usage":{},"permission_denials":[]})");
   const json completed = replay(stage, said);
   INFO(completed.dump());
   CHECK(outcome_of(completed) == "succeeded");
@@ -258,8 +259,8 @@ SCENARIO("B48: what nobody is there to allow is denied by the policy, at once an
     return "[ \"$1\" = --version ] && { echo '2.1.0 (stand-in)'; exit 0; }\n"
            "while read -r prompt; do\n  cat '"
            + directory + "/init'\n  while read -r ask <&3; do\n    printf '%s\\n' \"$ask\"\n"
-           + "    read -r answer\n    printf '%s\\n' \"$answer\" >> answers\n  done 3< '" + directory
-           + "/asks'\n  cat '" + directory + "/end'\ndone\n";
+           + "    read -r answer\n    printf '%s\\n' \"$answer\" >> answers\n  done 3< '"
+           + directory + "/asks'\n  cat '" + directory + "/end'\ndone\n";
   });
   transcript init, asks, end;
   agent.write("init", init.init("s-asks").lines());
@@ -290,8 +291,7 @@ SCENARIO("B48: what nobody is there to allow is denied by the policy, at once an
     const auto answer = parse_json(line);
     REQUIRE(answer);
     const json& response = object_at(*answer, "response");
-    CHECK(string_or(response, "request_id")
-          == "ask-" + std::to_string(answered % tools.size()));
+    CHECK(string_or(response, "request_id") == "ask-" + std::to_string(answered % tools.size()));
     CHECK(string_or(object_at(response, "response"), "behavior") == "deny");
   }
   CHECK(answered == 2 * tools.size());

@@ -15,8 +15,7 @@ stand_in_agent::stand_in_agent(const script& make) {
 
 void stand_in_agent::install(const script& make) const {
   const std::string prepared = path() + ".new";
-  write_file(prepared,
-             "#!/bin/sh\n" + make(program("tidemark-demo-agent"), directory_.path()));
+  write_file(prepared, "#!/bin/sh\n" + make(program("tidemark-demo-agent"), directory_.path()));
   std::filesystem::permissions(prepared, std::filesystem::perms::owner_all);
   std::filesystem::rename(prepared, path());
 }
