@@ -208,6 +208,30 @@ SCENARIO("B46: a conversation that is begun anew in the middle of a turn is the 
   CHECK(argv.find("--resume s-before") == std::string::npos);
 }
 
+SCENARIO("B46: a conversation that is begun anew after a turn's end is the one that goes on") {
+  const stand_in_agent agent([](const std::string& demo, const std::string& directory) {
+    return "echo \"$@\" >> '" + directory + "/argv'\nexec '" + demo + "' \"$@\"\n";
+  });
+  scene stage({.environment = agent.environment()});
+  transcript said;
+  said.init("s-before")
+    .text("s-before", "Before.")
+    .result("s-before", "Before.", 1.5)
+    .add(json::object({{"type", "conversation_reset"}, {"session_id", "s-before"}}))
+    .init("s-after")
+    .text("s-after", "After.")
+    .result("s-after", "After.", 0.01);
+  CHECK(string_or(data_of(replay(stage, said)), "text") == "Before.");
+  CHECK(poll_until([&] { return notices(stage, "background_result").size() == 1; }));
+  CHECK(stage.client.get(of("demo", "events?limit=1000")).body.find("After.") != std::string::npos);
+
+  stage.kill_and_restart();
+  stage.run("demo", "hello");
+  const std::string argv = agent.read("argv");
+  CHECK(argv.find("--resume s-after") != std::string::npos);
+  CHECK(argv.find("--resume s-before") == std::string::npos);
+}
+
 SCENARIO("B25: lines of unknown types and odd shapes are kept, and the turn succeeds") {
   scene stage;
   const std::vector<std::string> odd{
