@@ -118,7 +118,15 @@ void completed(workspace_state& s, const event_view& e, const json& data) {
   count_authentication(s, how, string_or(object_at(data, "error"), "code"));
 }
 
-void session_started(workspace_state& s, const event_view&, const json& data) {
+/// An agent may begin its conversation anew after a turn has ended; in a turn the turn's end decides.
+void follow_session(workspace_state& s, const event_view& e, const json& data) {
+  const auto before = string_or(data, "follows");
+  if (e.turn.empty() && !before.empty() && before == s.session)
+    s.session = string_or(data, "session", s.session);
+}
+
+void session_started(workspace_state& s, const event_view& e, const json& data) {
+  follow_session(s, e, data);
   const auto& tools = array_at(data, "tools");
   if (tools.empty())
     return;

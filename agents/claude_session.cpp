@@ -43,21 +43,24 @@ void claude_session::on_init(const json& line, event_sink& out) {
   facts_["permission_mode"] = string_or(line, "permissionMode");
   if (array_at(line, "tools") != json::array())
     out.out().tools = texts_of(array_at(line, "tools"));
+  auto before = session_;
   if (auto session = string_or(line, "session_id"); !session.empty()) {
     out.out().session = session;
     session_ = std::move(session);
   }
-  announce(out, false);
+  announce(out, false, before);
   on_servers(line, out);
 }
 
-void claude_session::announce(event_sink& out, bool synthetic) {
+void claude_session::announce(event_sink& out, bool synthetic, const std::string& before) {
   auto data = facts_;
   data["session"] = session_;
   data["resumed"] = !resumed_.empty() && session_ == resumed_;
   if (data == announced_)
     return;
   announced_ = data;
+  if (!before.empty() && before != session_)
+    data["follows"] = before;
   if (synthetic)
     data["synthetic"] = true;
   out.emit("session.started", std::move(data));
@@ -105,9 +108,9 @@ void claude_session::move_to(const std::string& session, event_sink& out) {
   if (session.empty() || session == session_)
     return;
   moved_ = false;
-  session_ = session;
+  const auto before = std::exchange(session_, session);
   out.out().session = session;
-  announce(out, true);
+  announce(out, true, before);
 }
 
 void claude_session::on_lost(const json& line, std::string_view reason, event_sink& out) {

@@ -30,7 +30,8 @@ public:
 private:
   void move_to(const std::string& session, event_sink& out);
   void on_servers(const json& line, event_sink& out);
-  void announce(event_sink& out, bool synthetic);
+  /// `before` is the conversation that the process had until now; may be empty or the same.
+  void announce(event_sink& out, bool synthetic, const std::string& before);
 
   std::string resumed_;
   std::string session_;

@@ -138,6 +138,37 @@ SCENARIO("the conversation is resumed only after a success") {
   }
 }
 
+SCENARIO("a conversation that the agent begins anew between turns is the one that is resumed") {
+  core_run run;
+  const auto a = run.submit("a");
+  run.report(started(a, "s1"));
+  run.report(ended(a));
+  const auto begins_anew = [&](const char* before) {
+    session_report late;
+    late.session = "s2";
+    late.events.push_back(
+      {"session.started", json::object({{"session", "s2"}, {"follows", before}}), {}});
+    run.report(late);
+  };
+  WHEN("it replaces the one that the workspace has") {
+    begins_anew("s1");
+    run.restart();
+    run.submit("b");
+    REQUIRE(run.begin()->resume == "s2");
+  }
+  WHEN("it replaces another one") {
+    begins_anew("s0");
+    run.submit("b");
+    REQUIRE(run.begin()->resume == "s1");
+  }
+  WHEN("a client has reset the conversation") {
+    run.ask(reset_session{"client"});
+    begins_anew("s1");
+    run.submit("b");
+    REQUIRE(run.begin()->resume.empty());
+  }
+}
+
 SCENARIO("a turn whose conversation is lost runs once more without it, as the same turn") {
   core_run run;
   const auto a = run.submit("a");

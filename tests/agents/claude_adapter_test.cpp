@@ -180,6 +180,8 @@ SCENARIO("after a reset the next line tells the new conversation") {
   REQUIRE(c.end().cost_usd == Approx(0.01));
   REQUIRE_FALSE(c.notice("conversation_reset").is_null());
   REQUIRE(c.of("session.started").at(1)["session"] == session_b);
+  REQUIRE(c.of("session.started").at(1)["follows"] == c.of("session.started").at(0)["session"]);
+  REQUIRE_FALSE(c.of("session.started").at(0).contains("follows"));
 }
 
 SCENARIO(
