@@ -119,7 +119,7 @@ void claude_adapter::on_message(const json& line, event_sink& out) {
     return;
   }
   session_.on_line(line, out);
-  if (type == "stream_event")
+  if (type == "stream_event" && !string_or(object_at(line, "event"), "type").empty())
     items_.on_stream_event(line, out);
   else if (type == "assistant")
     on_assistant(line, out);

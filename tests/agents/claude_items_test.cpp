@@ -136,12 +136,17 @@ SCENARIO("odd shapes cost nothing but themselves") {
      R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"unknown"}]}})",
      R"({"type":"assistant","message":{"content":[{"type":"text","text":"lone \ud83d and \ude00"}]}})",
      R"({"type":"assistant"})", R"({"type":"user","message":7})",
-     R"({"type":"stream_event","event":{"type":"content_block_delta","index":"x"}})", result("")});
+     R"({"type":"stream_event","event":{"type":"content_block_delta","index":"x"}})",
+     R"({"type":"stream_event","event":7})", R"({"type":"stream_event"})", result("")});
   const auto texts = c.items("message");
   REQUIRE(texts.at(0)["text"] == "plain");
   REQUIRE(texts.at(1)["text"] == "kept");
   REQUIRE(texts.at(2)["text"] == "lone \xEF\xBF\xBD and \xEF\xBF\xBD");
   REQUIRE(c.items("tool_result").at(0)["content"] == "");
+  std::size_t partial_of_nothing = 0;
+  for (const auto& data : c.of("agent.opaque"))
+    partial_of_nothing += data["type"] == "stream_event" ? 1 : 0;
+  REQUIRE(partial_of_nothing == 2);
   REQUIRE(c.end().how == outcome::succeeded);
   REQUIRE(c.broken_promise() == "");
 }

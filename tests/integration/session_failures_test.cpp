@@ -247,13 +247,13 @@ SCENARIO("B25: lines of unknown types and odd shapes are kept, and the turn succ
     R"({"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"unknown"}]}})",
     R"({"type":"assistant","message":{"content":[{"type":"text","text":"half \ud83d of two"}]}})",
     R"({"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}})",
+    R"({"type":"stream_event","event":7})",
   };
   transcript said;
   said.init("s-odd");
   for (const std::string& line : odd) {
     said.add_line(line);
   }
-  said.add_line(R"({"type":"stream_event","event":7})"); // partial output of nothing
   said.add_line(
     R"({"type":"result","subtype":"success","is_error":false,"num_turns":-1,"result":"",)"
     R"("session_id":"s-odd","usage":{},"permission_denials":[]})");
