@@ -85,7 +85,7 @@ private:
   /// An item has one start and one end, both within its turn. The workspace ends what a stopped turn
   /// leaves open, so what its agent says until it is gone comes too late; only its line is kept.
   void pass_on_item(const agent_event& e) {
-    const auto id = item_of(e);
+    const auto id = item_of(e.data);
     const auto starts = e.type == "item.started";
     const auto open = state().open_items.find(id);
     const auto is_open = open != state().open_items.end();
@@ -100,12 +100,6 @@ private:
   bool settles_what_is_settled(const agent_event& e) {
     return e.type == "permission.resolved"
            && !state().open_permissions.contains(string_or(e.data, "permission"));
-  }
-
-  static std::string item_of(const agent_event& e) {
-    if (const auto id = string_or(object_at(e.data, "item"), "id"); !id.empty())
-      return id;
-    return string_or(e.data, "item", string_or(e.data, "item_id"));
   }
 
   void opaque(const agent_event& e) {

@@ -56,6 +56,9 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
                  const std::set<std::string>& clients);
 
+/// The id of the item that an `item.` event is about, from its data; empty if it names none.
+std::string item_of(const json& data);
+
 /// Completes items that nobody will complete any more, as interrupted and with the text that came:
 /// those of `turn`, or all.
 void close_items(workspace_draft& d, std::optional<std::string_view> turn = std::nullopt);

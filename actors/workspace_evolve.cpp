@@ -154,7 +154,7 @@ void item_started(workspace_state& s, const event_view& e, const json& data) {
 }
 
 void item_delta(workspace_state& s, const event_view&, const json& data) {
-  const auto found = s.open_items.find(string_or(data, "item", string_or(data, "item_id")));
+  const auto found = s.open_items.find(item_of(data));
   if (found == s.open_items.end())
     return;
   auto& open = found->second;
@@ -165,7 +165,7 @@ void item_delta(workspace_state& s, const event_view&, const json& data) {
 }
 
 void item_completed(workspace_state& s, const event_view&, const json& data) {
-  s.open_items.erase(string_or(object_at(data, "item"), "id"));
+  s.open_items.erase(item_of(data));
 }
 
 std::string permission_of(const json& data) {

@@ -94,6 +94,12 @@ void pause_if_hopeless(workspace_draft& d, const turn_result& result) {
 
 } // namespace
 
+std::string item_of(const json& data) {
+  if (const auto id = string_or(object_at(data, "item"), "id"); !id.empty())
+    return id;
+  return string_or(data, "item", string_or(data, "item_id"));
+}
+
 void close_items(workspace_draft& d, std::optional<std::string_view> turn) {
   const auto open = d.state().open_items; // each event changes it
   for (const auto& each : std::views::values(open)) {
