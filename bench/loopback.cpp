@@ -1,5 +1,7 @@
 #include "bench/loopback.hpp"
 
+#include "bench/errno_failure.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +13,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,10 +22,6 @@ namespace tidemark::bench {
 namespace {
 
 constexpr timeval patience{60, 0};
-
-[[noreturn]] void fail_with_errno(const char* doing) {
-  throw std::system_error{errno, std::generic_category(), doing};
-}
 
 } // namespace
 

@@ -1,20 +1,11 @@
 #include "bench/raw_log.hpp"
 
+#include "bench/errno_failure.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
-
 namespace tidemark::bench {
-
-namespace {
-
-[[noreturn]] void fail_with_errno(const char* doing) {
-  throw std::system_error{errno, std::generic_category(), doing};
-}
-
-} // namespace
 
 raw_log::raw_log(const std::filesystem::path& file)
   : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
