@@ -37,10 +37,6 @@ void with_claude(Body body) {
   body(with.stage);
 }
 
-const json& data_of(const json& e) {
-  return object_at(e, "data");
-}
-
 json run(scene& stage, const std::string& prompt) {
   const std::string turn = stage.submit("demo", prompt);
   json completed = stage.completion("demo", turn, seconds(90));

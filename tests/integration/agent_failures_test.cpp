@@ -51,10 +51,6 @@ const failure_row rows[] = {
   {"B37 an announced silence", "RETRY 1500\nECHO back", "succeeded", nullptr, "back"},
 };
 
-const json& data_of(const json& e) {
-  return object_at(e, "data");
-}
-
 } // namespace
 
 SCENARIO("whatever the agent does, the turn ends once, truthfully, and the next one runs") {

@@ -18,10 +18,6 @@ using std::chrono::seconds;
 
 namespace {
 
-const json& data_of(const json& e) {
-  return object_at(e, "data");
-}
-
 /// Every item that starts is completed once, before the end of its turn, with the text of its deltas
 /// if the agent did not complete it; nothing of a turn follows its end but its result's delivery.
 void check_items(const std::vector<json>& events) {

@@ -127,6 +127,14 @@ bool dense_from(const sse_reader::frames& events, std::uint64_t first) {
                      [&](const sse_frame& frame) { return frame.offset() == first++; });
 }
 
+const json& data_of(const json& e) {
+  return object_at(e, "data");
+}
+
+std::string outcome_of(const json& completed) {
+  return string_or(data_of(completed), "outcome");
+}
+
 std::size_t count_of(const std::vector<json>& events, const std::string& type) {
   return static_cast<std::size_t>(std::count_if(
     events.begin(), events.end(), [&](const json& e) { return string_or(e, "type") == type; }));

@@ -60,6 +60,10 @@ std::vector<json> of_type(const sse_reader::frames& frames, const std::string& t
 /// Offsets 1, 2, 3 … with no hole, in order.
 bool dense_from(const std::vector<json>& events, std::uint64_t first);
 bool dense_from(const sse_reader::frames& events, std::uint64_t first);
+/// The `data` of an event; an empty object if it has none.
+const json& data_of(const json& e);
+/// How a turn ended, of its `turn.completed`.
+std::string outcome_of(const json& completed);
 /// Number of events of a type.
 std::size_t count_of(const std::vector<json>& events, const std::string& type);
 

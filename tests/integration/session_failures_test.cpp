@@ -14,14 +14,6 @@ using std::chrono::seconds;
 
 namespace {
 
-const json& data_of(const json& e) {
-  return object_at(e, "data");
-}
-
-std::string outcome_of(const json& completed) {
-  return string_or(data_of(completed), "outcome");
-}
-
 std::string code_of(const json& completed) {
   return string_or(object_at(data_of(completed), "error"), "code");
 }

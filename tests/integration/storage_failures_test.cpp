@@ -17,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string outcome_of(const json& completed) {
-  return string_or(object_at(completed, "data"), "outcome");
-}
-
 /// The newest write-ahead log below a directory.
 fs::path newest_wal(const fs::path& directory) {
   fs::path newest;

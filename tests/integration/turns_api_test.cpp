@@ -9,14 +9,6 @@ using namespace tidemark;
 using namespace tidemark::test;
 using std::chrono::seconds;
 
-namespace {
-
-std::string outcome_of(const json& completed) {
-  return string_or(object_at(completed, "data"), "outcome");
-}
-
-} // namespace
-
 SCENARIO("an accepted turn is in the log and can be asked for until it has its result") {
   scene stage;
   const auto reply =
