@@ -228,7 +228,6 @@ expected<api_response> api_client::call(std::string_view method, const std::stri
   if (!body.empty() || method == "POST") {
     t.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     t.set(CURLOPT_POSTFIELDS, body.c_str());
-    t.set(CURLOPT_CUSTOMREQUEST, std::string{method}.c_str());
   }
   return perform(t, address_).map([&] {
     response.status = t.status();
