@@ -1,17 +1,20 @@
 #include "actors/agent_launch.hpp"
 
+#include "actors/workspace_directory.hpp"
 #include "base/time.hpp"
 #include "base/uuid.hpp"
 #include "process/orphans.hpp"
 
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace tidemark {
 namespace {
@@ -22,18 +25,31 @@ constexpr std::uintmax_t max_file_bytes = 1 << 20;
 
 using file_text = tl::expected<std::optional<std::string>, launch_problem>;
 
+/// Opened before it is looked at, and without waiting: an agent can put a pipe or a link to a device
+/// in the place of a file of its workspace.
 file_text read_small(const fs::path& path) {
-  std::error_code failed;
-  if (path.empty() || !fs::exists(path, failed))
+  const auto problem = [&path](const char* what) {
+    return tl::make_unexpected(
+      launch_problem{"SETTINGS_INVALID", fmt::format("\"{}\" {}", path.string(), what)});
+  };
+  if (path.empty())
     return std::optional<std::string>{};
-  if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > max_file_bytes)
-    return tl::make_unexpected(
-      launch_problem{"SETTINGS_INVALID", "\"" + path.string() + "\" is no file of at most 1 MiB"});
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (!in)
-    return tl::make_unexpected(
-      launch_problem{"SETTINGS_INVALID", "cannot read \"" + path.string() + "\""});
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
+    return std::optional<std::string>{};
+  if (file < 0)
+    return problem("cannot be read");
+  struct stat found {};
+  const auto small = ::fstat(file, &found) == 0 && S_ISREG(found.st_mode)
+                     && static_cast<std::uintmax_t>(found.st_size) <= max_file_bytes;
+  std::string text(small ? static_cast<std::size_t>(found.st_size) : 0, '\0');
+  const auto size = small ? ::read(file, text.data(), text.size()) : -1;
+  ::close(file);
+  if (!small)
+    return problem("is no file of at most 1 MiB");
+  if (size < 0)
+    return problem("cannot be read");
+  text.resize(static_cast<std::size_t>(size));
   return std::optional<std::string>{std::move(text)};
 }
 
@@ -56,15 +72,18 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   const fs::path root{options.workspace_root};
   std::error_code failed;
   // Gone from under a loaded workspace: made again, as at its loading.
-  fs::create_directories(root / workspace, failed);
-  const auto directory = fs::canonical(root / workspace, failed);
-  if (failed || !fs::is_directory(directory, failed))
-    return tl::make_unexpected(launch_problem{
-      "WORKSPACE_DIRECTORY_MISSING", "the workspace's directory \"" + (root / workspace).string()
-                                       + "\" does not exist and cannot be made"});
+  auto directory = make_workspace_directory(options.workspace_root, workspace);
+  if (!directory)
+    return tl::make_unexpected(
+      launch_problem{"WORKSPACE_DIRECTORY_MISSING", directory.error().describe()});
+  if (const auto own = check_workspace_directory(*directory); !own)
+    return tl::make_unexpected(launch_problem{own.error().code == errc::forbidden
+                                                ? "WORKSPACE_DIRECTORY_LINK"
+                                                : "WORKSPACE_DIRECTORY_MISSING",
+                                              own.error().describe()});
 
   const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
-  inputs.workspace_directory = directory.string();
+  inputs.workspace_directory = *directory;
   inputs.config_directory = (state / "config").string();
   inputs.home_directory = (state / "home").string();
   if (!make_private(inputs.config_directory) || !make_private(inputs.home_directory))
@@ -73,7 +92,7 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
 
   auto provider = read_small(options.settings_path);
   auto project = read_small(root / ".claude" / "settings.json");
-  auto mcp = read_small(directory / ".mcp.json");
+  auto mcp = read_small(fs::path{*directory} / ".mcp.json");
   for (auto* file : {&provider, &project, &mcp})
     if (!*file)
       return tl::make_unexpected(file->error());

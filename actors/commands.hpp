@@ -24,6 +24,7 @@ struct submit_turn {
   std::string turn; ///< a new id by which its sender can speak of it unanswered; empty: we choose
   std::string prompt;
   std::string source;          ///< the client's own key; `source_chat_key` of the v1 API
+  std::string by;              ///< who asked: the name of a token
   std::string idempotency_key; ///< empty: none
   std::string body_hash;       ///< of the request, to tell a retry from a reuse of the key
   std::map<std::string, std::string> environment; ///< secrets of this turn: never stored or shown
@@ -127,6 +128,7 @@ struct pending_reply {
 struct settle_pending {
   std::vector<std::string> ids;
   std::string via;
+  std::string by;
 };
 
 struct done {}; ///< the answer of commands that only succeed or fail

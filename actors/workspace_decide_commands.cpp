@@ -60,6 +60,8 @@ public:
     json data = json::object();
     data["turn"] = new_turn_;
     data["source"] = what.source;
+    if (!what.by.empty())
+      data["by"] = what.by;
     data["prompt"] = what.prompt;
     data["prompt_preview"] = preview_of(what.prompt);
     data["position"] = ahead;
@@ -175,7 +177,7 @@ public:
   void operator()(const settle_pending& what) {
     for (const auto& id : what.ids)
       if (state().pending.contains(id))
-        deliver(id, what.via);
+        deliver(id, what.via, what.by);
     d_.reply(done{});
   }
 
@@ -216,17 +218,19 @@ private:
     // The terminal event does not wait for the process: the caller hears at once, and the next turn
     // starts when the session says that the old one is over.
     cancel_with(d_, turn, by.empty() ? "the task was cancelled" : "the task was cancelled by " + by,
-                clients_);
+                clients_, by);
     if (runs && state().held)
       d_.run(stop_turn{stop_force::kill});
     d_.reply(cancel_reply{true, true});
     start_next(d_);
   }
 
-  void deliver(const std::string& turn, const std::string& via) {
+  void deliver(const std::string& turn, const std::string& via, const std::string& by = {}) {
     json data = json::object();
     data["turn"] = turn;
     data["via"] = via;
+    if (!by.empty())
+      data["by"] = by;
     d_.emit("result.delivered", turn, data);
   }
 

@@ -193,6 +193,7 @@ private:
   /// Whatever the agent made of the interrupt: its caller was told that the turn ends.
   static void interrupted(const session_hold& hold, turn_result& result) {
     result.how = outcome::cancelled;
+    result.ended_by = hold.interrupted_by;
     result.why =
       turn_error{std::string{task_cancelled},
                  hold.interrupted_by.empty() ? "the task was interrupted"

@@ -52,9 +52,9 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
                    const std::set<std::string>& clients, std::optional<exit_status> exit = {},
                    shared_text raw = {});
 
-/// Ends a turn that somebody does not want any more.
+/// Ends a turn that somebody, `by` if known, does not want any more.
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
-                 const std::set<std::string>& clients);
+                 const std::set<std::string>& clients, const std::string& by = {});
 
 /// The id of the item that an `item.` event is about, from its data; empty if it names none.
 std::string item_of(const json& data);

@@ -1,31 +1,12 @@
 #include "actors/workspace_loader.hpp"
 
+#include "actors/workspace_directory.hpp"
 #include "base/logging.hpp"
 
 #include <caf/actor_system.hpp>
 
-#include <filesystem>
-
 namespace tidemark {
 namespace {
-
-namespace fs = std::filesystem;
-
-expected<std::string> make_directory(const std::string& root, const std::string& name) {
-  if (root.empty())
-    return std::string{};
-  std::error_code failed;
-  fs::create_directories(fs::path{root} / name, failed);
-  if (failed)
-    return fail(errc::io,
-                "cannot make the directory of workspace " + name + ": " + failed.message());
-  // The agent keeps its conversations by working directory: it must be the same path each time.
-  const auto path = fs::canonical(fs::path{root} / name, failed);
-  if (failed)
-    return fail(errc::io,
-                "cannot resolve the directory of workspace " + name + ": " + failed.message());
-  return path.string();
-}
 
 workspace_state last_snapshot(const event_log& log, const stream_info& stream) {
   const auto stored = log.get(table::meta, record_key::snapshot(stream.id));
@@ -50,7 +31,7 @@ expected<loaded_workspace> load_workspace(event_log& log, const std::string& roo
   auto stream = log.acquire(name);
   if (!stream)
     return fail(errc::unavailable, "workspace " + name + " cannot be opened", stream.error());
-  auto path = make_directory(root, name);
+  auto path = root.empty() ? expected<std::string>{} : make_workspace_directory(root, name);
   if (!path)
     return tl::unexpected(path.error());
   loaded_workspace loaded{*stream, last_snapshot(log, *stream), std::move(*path)};

@@ -56,6 +56,8 @@ json completion_of(workspace_draft& d, const turn_record& turn, const turn_resul
   data["text"] = result.text;
   data["error"] = result.why ? error_of(*result.why) : json(nullptr);
   data["stop_reason"] = result.stop_reason;
+  if (!result.ended_by.empty())
+    data["by"] = result.ended_by;
   data["usage"] = usage_of(result.usage);
   data["model"] = result.model;
   data["cost_usd"] = result.cost_usd;
@@ -159,9 +161,10 @@ void complete_turn(workspace_draft& d, const std::string& turn, const turn_resul
 }
 
 void cancel_with(workspace_draft& d, const std::string& turn, const std::string& message,
-                 const std::set<std::string>& clients) {
+                 const std::set<std::string>& clients, const std::string& by) {
   turn_result result;
   result.how = outcome::cancelled;
+  result.ended_by = by;
   result.why = turn_error{std::string{task_cancelled}, message, false, json::object()};
   complete_turn(d, turn, result, clients);
 }

@@ -56,6 +56,7 @@ struct turn_result {
   std::string text;              ///< the final text; may be empty
   std::optional<turn_error> why; ///< set unless it succeeded
   std::string stop_reason;
+  std::string ended_by; ///< who cancelled or interrupted it; empty if nobody did
   token_usage usage;
   std::string model;
   double cost_usd = 0; ///< of this turn alone

@@ -2,6 +2,7 @@
 
 #include "app/commands.hpp"
 #include "app/setting_table.hpp"
+#include "app/setting_values.hpp"
 #include "replay/cursor.hpp"
 
 #include <CLI/CLI.hpp>
@@ -47,6 +48,17 @@ constexpr auto tail_examples = R"(Examples:
   tidemark tail docs --json | jq -c 'select(.type == "turn.completed")'
 A lost connection is taken up again where it broke: no event is missed or repeated.)";
 
+constexpr std::chrono::hours max_token_lifetime{24 * 36'500};
+
+constexpr auto token_examples = R"(Examples:
+  tidemark token create ci --scope read,write --http-tokens-file /etc/tidemark/tokens.json
+  tidemark token create prometheus --scope read --expires 90d
+  tidemark token list
+  tidemark token revoke ci
+Scopes: read (look), write (tasks, cancels, taking results), admin (everything, shells and model
+providers too). The file holds hashes only; a running server follows its changes. To change a
+token, create a second one of the same name, move its user over, and revoke the first by its id.)";
+
 /// Everything that the command line says. CLI11 writes into it.
 struct command_line {
   std::string config_path;
@@ -56,6 +68,7 @@ struct command_line {
   std::vector<std::string> send_words;
   tail_options tail;
   verify_options verify;
+  token_options token;
   bool workspaces_json = false;
   bool config_json = false;
   bool config_markdown = false;
@@ -126,6 +139,37 @@ void add_tail(CLI::App& app, command_line& line) {
   tail->footer(tail_examples);
 }
 
+void add_token(CLI::App& app, command_line& line) {
+  auto* token = app.add_subcommand("token", "Make, list and revoke tokens for callers of the API");
+  token->require_subcommand(1);
+  token->footer(token_examples);
+  auto* create = token->add_subcommand("create", "Make a token and print it, this once");
+  create->add_option("name", line.token.name, "Stands in events as who asked.")->required();
+  create->add_option("--scope", line.token.scopes, "What it grants: read, write, admin.")
+    ->type_name("<scope,scope…>")
+    ->delimiter(',')
+    ->required();
+  const auto lifetime = [&line](const std::string& text) {
+    const auto given = parse_duration(text);
+    if (!given)
+      throw CLI::ValidationError{"--expires", given.error().message};
+    if (*given > max_token_lifetime)
+      throw CLI::ValidationError{"--expires", "must be at most 36500d"};
+    line.token.lifetime = *given;
+  };
+  create->add_option_function<std::string>("--expires", lifetime, "When it ends by itself.")
+    ->type_name("<duration>");
+  create->callback([&line] { line.token.action = token_options::create; });
+  add_settings(create, line);
+  auto* list = token->add_subcommand("list", "Names, ids, scopes and ends of all tokens");
+  list->callback([&line] { line.token.action = token_options::list; });
+  add_settings(list, line);
+  auto* revoke = token->add_subcommand("revoke", "Take tokens away");
+  revoke->add_option("name", line.token.name, "Name (all tokens of it) or id.")->required();
+  revoke->callback([&line] { line.token.action = token_options::revoke; });
+  add_settings(revoke, line);
+}
+
 void add_others(CLI::App& app, command_line& line) {
   auto* workspaces = app.add_subcommand("workspaces", "List the workspaces");
   workspaces->add_flag("--json", line.workspaces_json, "Print the server's answer.");
@@ -156,6 +200,7 @@ void describe(CLI::App& app, command_line& line) {
   serve->footer(serve_examples);
   add_send(app, line);
   add_tail(app, line);
+  add_token(app, line);
   add_others(app, line);
 }
 
@@ -201,14 +246,16 @@ api_address address_of(const command_line& line, const environment_map& environm
     return found == environment.end() ? std::string{} : found->second;
   };
   api_address address;
-  address.token = value("INTERNAL_API_TOKEN");
+  address.token = value("TIDEMARK_TOKEN");
+  if (address.token.empty())
+    address.token = value("INTERNAL_API_TOKEN");
   const auto named = line.server.empty() ? value("TIDEMARK_SERVER") : line.server;
   if (!named.empty())
     address.url = named.find("://") == std::string::npos ? "http://" + named : named;
   return address;
 }
 
-/// The commands that need the settings: serve, config, doctor, verify.
+/// The commands that need the settings: serve, config, doctor, token, verify.
 int run_with_settings(const std::string& name, const command_line& line,
                       const environment_map& environment, terminal& to) {
   const auto what = settings_of(line, environment);
@@ -218,6 +265,8 @@ int run_with_settings(const std::string& name, const command_line& line,
     return run_serve(*what, to);
   if (name == "doctor")
     return run_doctor(*what, to);
+  if (name == "token")
+    return run_token(*what, line.token, to);
   if (name == "verify")
     return run_verify(address_of(line, environment), *what, line.verify, to);
   const auto format = line.config_markdown ? config_format::markdown

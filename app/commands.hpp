@@ -6,6 +6,7 @@
 #include "app/terminal.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,15 @@ struct verify_options {
 /// Recomputes a workspace's hash chain.
 int run_verify(const api_address& server, const config& local, const verify_options& what,
                terminal& to);
+
+struct token_options {
+  enum kind { create, list, revoke } action = list;
+  std::string name;                                  ///< of the token; for `revoke` also its id
+  std::vector<std::string> scopes;                   ///< read, write, admin
+  std::optional<std::chrono::milliseconds> lifetime; ///< empty: for ever
+};
+/// Makes, lists and revokes tokens in the tokens file. No server need run.
+int run_token(const config& local, const token_options& what, terminal& to);
 
 /// Prints the settings with their sources.
 enum class config_format { lines, object, markdown };

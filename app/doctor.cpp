@@ -310,7 +310,7 @@ check check_open_files(const settings& what) {
 check check_address_and_port(const http_options& http,
                              const std::optional<running_server>& running) {
   const auto url = server_url(http.host, http.port);
-  if (http.token.empty() && !is_loopback(http.host) && !http.insecure_no_auth)
+  if (!http.asks_token() && !is_loopback(http.host) && !http.insecure_no_auth)
     return {"address", finding::bad, url + " can be reached by others and no token is set",
             "set INTERNAL_API_TOKEN, or HOST=127.0.0.1"};
   const bool is_ours = running && running->answers;
@@ -325,9 +325,9 @@ check check_address_and_port(const http_options& http,
             "take a long random token, for example from `openssl rand -hex 32`"};
   return {"address", finding::good,
           url
-            + (is_ours              ? ", served by the running server"
-               : http.token.empty() ? ", without a token"
-                                    : ", with a token")};
+            + (is_ours             ? ", served by the running server"
+               : http.asks_token() ? ", with a token"
+                                   : ", without a token")};
 }
 
 std::vector<check> all_checks(const settings& what) {

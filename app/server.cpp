@@ -45,7 +45,7 @@ int cannot_start(const error& why) {
 }
 
 expected<void> check_address(const http_options& http) {
-  if (!http.token.empty() || is_loopback(http.host))
+  if (http.asks_token() || is_loopback(http.host))
     return {};
   if (!http.insecure_no_auth)
     return fail(

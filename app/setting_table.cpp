@@ -161,16 +161,22 @@ std::vector<setting> places() {
 
 std::vector<setting> http_settings() {
   return {
-    named(text("http.host", "<address>",
-               "Address to listen on; any but loopback needs `http.token`.", MEMBER(http.host)),
+    named(text("http.host", "<address>", "Address to listen on; any but loopback needs a token.",
+               MEMBER(http.host)),
           {"HOST"}, {"--host"}),
     named(number("http.port", "Port to listen on; 0 takes a free one, printed at start.",
                  MEMBER(http.port), 0, 65535),
           {"PORT"}, {"--port"}),
     secret(named(text("http.token", "<text>",
-                      "Bearer token that clients must send; without it only loopback is served.",
+                      "Bearer token that clients must send, with all scopes; with no token at all "
+                      "only loopback is "
+                      "served.",
                       MEMBER(http.token)),
                  {"INTERNAL_API_TOKEN"})),
+    text("http.tokens_file", "<path>",
+         "Further tokens, by name and with scopes; `tidemark token` writes it. Read again when it "
+         "changes.",
+         MEMBER(http.tokens_file)),
     named(toggle("http.insecure_no_auth",
                  "Serve other addresses without a token: anyone who reaches the port runs code.",
                  MEMBER(http.insecure_no_auth)),
@@ -309,6 +315,10 @@ std::vector<setting> server_settings() {
     choice("server.log_level", "Lowest level written to stderr.", levels, MEMBER(log_level)),
     duration("server.shutdown_limit", "Time from the first signal to the forced end.",
              MEMBER(shutdown_limit)),
+    toggle("server.core_dumps",
+           "Allow core files and debuggers; agents of the same user can then read the server's "
+           "memory.",
+           MEMBER(core_dumps)),
     number("server.threads", "Threads that run workspaces; 0: one a core.", MEMBER(worker_threads),
            0, 256),
     number("server.blocking_threads", "Threads for reads that go to the disk.",

@@ -25,8 +25,8 @@ constexpr std::array byte_units{unit{"GiB", 1ULL << 30},
                                 unit{"MB", 1'000'000},
                                 unit{"KB", 1'000},
                                 unit{"B", 1}};
-constexpr std::array time_units{unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000},
-                                unit{"ms", 1}};
+constexpr std::array time_units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000},
+                                unit{"s", 1'000}, unit{"ms", 1}};
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -89,7 +89,7 @@ expected<std::chrono::milliseconds> parse_duration(std::string_view text) {
   if (const auto value = with_unit(text, time_units))
     return std::chrono::milliseconds{*value};
   return fail(errc::invalid_argument,
-              "must be a duration with its unit, like 250ms, 30s, 10m or 2h");
+              "must be a duration with its unit, like 250ms, 30s, 10m, 2h or 90d");
 }
 
 std::string show_duration(std::chrono::milliseconds d) {

@@ -20,7 +20,7 @@ expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest
 expected<std::uint64_t> parse_bytes(std::string_view text);
 std::string show_bytes(std::uint64_t bytes);
 
-/// `250ms`, `30s`, `10m`, `2h`. A number without a unit is refused: seconds and milliseconds are
+/// `250ms`, `30s`, `10m`, `2h`, `90d`. A number without a unit is refused: seconds and milliseconds are
 /// too easily taken for each other.
 expected<std::chrono::milliseconds> parse_duration(std::string_view text);
 std::string show_duration(std::chrono::milliseconds d);

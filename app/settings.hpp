@@ -21,6 +21,7 @@ struct settings {
   std::string data_directory = "data/tidemark"; ///< the log; by default also workspaces and agents
   logging::level log_level = logging::level::info;
   std::chrono::milliseconds shutdown_limit{9'000}; ///< from the first signal to the forced end
+  bool core_dumps = false;                         ///< and debuggers, and readers of /proc
   std::size_t worker_threads = 0;                  ///< of the actors; 0: one a core
   std::size_t blocking_threads = 4;                ///< for reads that go to the disk
 

@@ -3,22 +3,10 @@
 #include "http/uri.hpp"
 
 #include <boost/asio/ip/address.hpp>
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
-
-#include <array>
 
 namespace tidemark {
 
 namespace {
-
-using hash = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-
-hash hash_of(std::string_view text) {
-  hash out{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data());
-  return out;
-}
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) {
@@ -73,21 +61,14 @@ bool is_own_origin(std::string_view host, std::string_view origin, bool any_host
 
 } // namespace
 
-bool same_secret(std::string_view given, std::string_view expected) {
-  // Hashes have one length, so neither content nor length of the secret shows in the time.
-  const auto a = hash_of(given);
-  const auto b = hash_of(expected);
-  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool bears_token(std::string_view authorization, std::string_view token) {
+std::optional<std::string_view> bearer_token(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer";
   authorization = trimmed(authorization);
   if (authorization.size() <= scheme.size()
       || !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)
       || (authorization[scheme.size()] != ' ' && authorization[scheme.size()] != '\t'))
-    return false;
-  return same_secret(trimmed(authorization.substr(scheme.size())), token);
+    return std::nullopt;
+  return trimmed(authorization.substr(scheme.size()));
 }
 
 std::string refuse_site(std::string_view fetch_site) {

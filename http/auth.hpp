@@ -1,7 +1,6 @@
 #pragma once
 
-#include "http/options.hpp"
-
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,11 +8,8 @@
 // happens, so a refused request has no side effect.
 namespace tidemark {
 
-/// Compares without telling by its time how much of `given` is right.
-bool same_secret(std::string_view given, std::string_view expected);
-
-/// True if `authorization` is `Bearer <token>`, the scheme in any case.
-bool bears_token(std::string_view authorization, std::string_view token);
+/// The token of `Bearer <token>`, the scheme in any case; nothing if the header has another form.
+std::optional<std::string_view> bearer_token(std::string_view authorization);
 
 /// Whether a browser page may have sent this on a user's behalf (field failure class B76).
 ///

@@ -65,6 +65,12 @@ bool is_framed_doubtfully(const bhttp::request_header<>& request) {
          || !same_word(view(request[bhttp::field::transfer_encoding]), "chunked");
 }
 
+std::string address_of(const wire::tcp_socket& socket) {
+  boost::system::error_code gone;
+  const auto peer = socket.remote_endpoint(gone);
+  return gone ? std::string{} : client_network(peer.address().to_string());
+}
+
 std::string joined(std::vector<std::string> methods) {
   if (std::find(methods.begin(), methods.end(), "GET") != methods.end())
     methods.emplace_back("HEAD");
@@ -77,6 +83,7 @@ std::string joined(std::vector<std::string> methods) {
 
 connection::connection(connection_context& context, wire::tcp_socket socket)
   : context_(context),
+    address_(address_of(socket)),
     wire_(std::make_shared<wire>(std::move(socket),
                                  context.services.options.max_header_bytes + input_slack)),
     wake_(std::make_shared<wake_event>(context.actors.get_executor())) {}
@@ -233,19 +240,14 @@ task<bool> connection::admit(const router::match& route) {
   } else if (auto foreign = refuse_site(header("Sec-Fetch-Site")); !foreign.empty()) {
     why = refusal(403, "forbidden", std::move(foreign));
   } else if (auto stranger = refuse_origin(header(bhttp::field::host), origin,
-                                           !options.token.empty() || options.insecure_no_auth);
+                                           !context_.gate.open() || options.insecure_no_auth);
              !stranger.empty()) {
     why = refusal(403, "forbidden", std::move(stranger));
   } else if (!origin.empty() && with_body && !is_json(header(bhttp::field::content_type))) {
     why =
       refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
-  } else if (!options.token.empty() && route.path_template != "/health"
-             && !bears_token(header(bhttp::field::authorization), options.token)) {
-    why = refusal(401, "unauthorized",
-                  header(bhttp::field::authorization).empty()
-                    ? "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>"
-                    : "the Authorization header does not hold this server's bearer token");
-    headers.emplace("WWW-Authenticate", "Bearer realm=\"tidemark\"");
+  } else if (auto refused = identify(route)) {
+    why = refuse_entry(*refused, headers);
   } else if (!route.handler && !route.allowed.empty()) {
     why = refusal(405, "method_not_allowed", "this path does not take that method");
     headers.emplace("Allow", joined(route.allowed));
@@ -258,6 +260,29 @@ task<bool> connection::admit(const router::match& route) {
   co_await answer(std::move(*why), std::move(headers));
   record(route.path_template, status);
   co_return false;
+}
+
+std::optional<refused_entry> connection::identify(const router::match& route) {
+  const auto token = bearer_token(header(bhttp::field::authorization));
+  auto let_in = context_.gate.admit(token, address_, route.needed);
+  if (!let_in && (route.handler || let_in.error().status != 403))
+    return std::move(let_in.error());
+  if (!let_in)
+    return std::nullopt; // whatever it may: there is nothing at this path
+  who_ = std::move(*let_in);
+  return std::nullopt;
+}
+
+problem connection::refuse_entry(const refused_entry& refused,
+                                 std::map<std::string, std::string>& headers) {
+  if (refused.status == 401)
+    headers.emplace("WWW-Authenticate", "Bearer realm=\"tidemark\"");
+  if (refused.status != 429)
+    return refusal(refused.status, refused.status == 401 ? "unauthorized" : "forbidden",
+                   refused.detail);
+  headers.emplace("Retry-After", std::to_string(refused.retry_after.count()));
+  context_.services.metrics.http_limit_hit("failed_attempts");
+  return refusal(429, "too_many_attempts", refused.detail, "failed_attempts");
 }
 
 task<bool> connection::expects_continue() {
@@ -278,7 +303,7 @@ task<bool> connection::expects_continue() {
 task<bool> connection::handle(router::match route) {
   const auto* handler = route.handler;
   const auto label = route.path_template;
-  auto with = http_exchange{context_, wire_, wake_, parser_->release(), std::move(route)};
+  auto with = http_exchange{context_, wire_, wake_, parser_->release(), std::move(route), who_};
   auto failure = std::string{};
   try {
     co_await (*handler)(with);

@@ -43,6 +43,9 @@ private:
   task<step> receive(part what);
   /// The checks that need no body. Answers and returns false if the request may not go on.
   task<bool> admit(const router::match& route);
+  /// Finds out who calls, into `who_`; the reason if the caller may not.
+  std::optional<refused_entry> identify(const router::match& route);
+  problem refuse_entry(const refused_entry& refused, std::map<std::string, std::string>& headers);
   task<bool> expects_continue();
   task<bool> handle(router::match route);
 
@@ -54,7 +57,9 @@ private:
   void record(std::string_view route, int status) const;
 
   connection_context& context_;
+  std::string address_; ///< of the client, as failed attempts are counted by
   std::shared_ptr<wire> wire_;
+  caller who_; ///< of the request being served
   std::shared_ptr<wake_event> wake_;
   std::optional<parser_type> parser_;
   std::unique_ptr<problem> refusal_;                ///< why receive() refused

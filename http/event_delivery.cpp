@@ -60,6 +60,11 @@ private:
   /// One piece of work. False: the answer is complete or its reader gone.
   task<bool> step() {
     const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
+    if (!with_.still_admitted()) {
+      auto why = error{errc::unauthorized, "the token was revoked or has expired"};
+      co_await tell_failure(std::move(why));
+      co_return false;
+    }
     if (history_.reading())
       co_return co_await send_history();
     const auto state = source_->poll(tail_piece, batch_);

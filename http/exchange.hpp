@@ -3,6 +3,7 @@
 #include "actors/bridge.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "http/gatekeeper.hpp"
 #include "http/services.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -84,6 +85,9 @@ public:
   /// A query parameter, percent-decoded; the first if it is given twice.
   [[nodiscard]] virtual std::optional<std::string> query(std::string_view name) const = 0;
   [[nodiscard]] virtual std::optional<std::string> header(std::string_view name) const = 0;
+  [[nodiscard]] virtual const caller& who() const = 0;
+  /// False once the caller's token has been revoked or has expired: for answers that last.
+  [[nodiscard]] virtual bool still_admitted() = 0;
   [[nodiscard]] virtual http_services& services() = 0;
   [[nodiscard]] virtual gateway& actors() = 0;
 

@@ -19,6 +19,7 @@ struct connection_context {
   http_services& services;
   const router& routes;
   gateway& actors;
+  gatekeeper& gate;
   const std::atomic<bool>& draining; ///< the server is stopping: no request after the present one
   std::shared_ptr<std::atomic<std::size_t>> held; ///< see exchange::hold_server
 };
@@ -40,13 +41,16 @@ void append_head(std::string& out, const response_head& head,
 class http_exchange final : public exchange {
 public:
   http_exchange(connection_context& context, std::shared_ptr<wire> line,
-                std::shared_ptr<wake_event> wake, http_request request, router::match route);
+                std::shared_ptr<wake_event> wake, http_request request, router::match route,
+                caller who);
 
   [[nodiscard]] const http_request& request() const override { return request_; }
   [[nodiscard]] std::string_view route() const override { return route_.path_template; }
   [[nodiscard]] const std::string& param(std::string_view name) const override;
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const override;
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const override;
+  [[nodiscard]] const caller& who() const override { return who_; }
+  [[nodiscard]] bool still_admitted() override { return context_.gate.admits(who_, route_.needed); }
   [[nodiscard]] http_services& services() override { return context_.services; }
   [[nodiscard]] gateway& actors() override { return context_.actors; }
 
@@ -76,6 +80,7 @@ private:
   std::shared_ptr<wake_event> wake_;
   http_request request_;
   router::match route_;
+  caller who_;
   std::vector<std::pair<std::string, std::string>> query_;
   int status_ = 0;
   bool reusable_ = false;

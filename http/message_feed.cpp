@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::size_t batch_bytes = 256 << 10;
 
-submit_turn submission_of(message_request& request) {
+submit_turn submission_of(message_request& request, const caller& who) {
   submit_turn turn;
   turn.turn = new_uuid(now_utc());
   turn.prompt = std::move(request.content);
   turn.source = request.source;
+  turn.by = who.name;
   turn.environment = std::move(request.environment);
   turn.holds_result = true;
   return turn;
@@ -47,7 +48,7 @@ message_feed::message_feed(exchange& with, body_stream& out, message_request req
 
 task<void> message_feed::open() {
   auto& services = exchange_.services();
-  auto submission = submission_of(request_);
+  auto submission = submission_of(request_, exchange_.who());
   // Before the question: if its answer is late, the turn may exist all the same.
   claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, submission.turn);
   command what = std::move(submission);

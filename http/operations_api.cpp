@@ -38,7 +38,7 @@ task<void> metrics(exchange& with) {
 } // namespace
 
 void add_operations_routes(router& to) {
-  to.add("GET", "/health", health);
+  to.add("GET", "/health", health, scope::none);
   to.add("GET", "/ready", ready);
   to.add("GET", "/metrics", metrics);
 }

@@ -11,8 +11,9 @@ namespace tidemark {
 /// metric carry.
 struct http_options {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7021;     ///< 0: any free port, printed at start
-  std::string token;             ///< INTERNAL_API_TOKEN; empty: loopback only
+  std::uint16_t port = 7021; ///< 0: any free port, printed at start
+  std::string token;         ///< INTERNAL_API_TOKEN, which grants everything
+  std::string tokens_file;   ///< further tokens (http/api_tokens.hpp); with neither: loopback only
   bool insecure_no_auth = false; ///< serve other addresses without a token, loudly
   std::size_t threads = 1;
   std::size_t max_body_bytes = 64 << 20;
@@ -27,6 +28,9 @@ struct http_options {
   std::chrono::milliseconds proof_of_life{60'000};   ///< empty chunks of the v1 stream
   std::chrono::milliseconds answer_deadline{10'000}; ///< of one command to a workspace
   std::chrono::milliseconds max_wait{60'000};        ///< of a long poll
+
+  /// False: everybody who reaches the server may do everything.
+  [[nodiscard]] bool asks_token() const { return !token.empty() || !tokens_file.empty(); }
 };
 
 } // namespace tidemark

@@ -26,9 +26,11 @@ bool is_parameter(std::string_view segment) {
 
 } // namespace
 
-void router::add(std::string_view method, std::string_view path_template, route_handler handler) {
+void router::add(std::string_view method, std::string_view path_template, route_handler handler,
+                 std::optional<scope> needed) {
   routes_.push_back({std::string{method}, std::string{path_template}, split_path(path_template),
-                     std::move(handler)});
+                     std::move(handler),
+                     needed.value_or(method == "GET" ? scope::read : scope::write)});
 }
 
 router::match router::find(std::string_view method, std::string_view path) const {
@@ -53,6 +55,7 @@ router::match router::find(std::string_view method, std::string_view path) const
     if (r.method != method && !(method == "HEAD" && r.method == "GET"))
       continue;
     found.handler = &r.handler;
+    found.needed = r.needed;
     for (std::size_t i = 0; i < segments.size(); ++i)
       if (is_parameter(r.segments[i]))
         found.params.emplace(r.segments[i].substr(1, r.segments[i].size() - 2), segments[i]);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/api_tokens.hpp"
 #include "http/exchange.hpp"
 
 #include <map>
@@ -13,11 +14,14 @@ namespace tidemark {
 /// the template is also the metrics label.
 class router {
 public:
-  void add(std::string_view method, std::string_view path_template, route_handler handler);
+  /// `needed` is what the caller's token must grant; by default `read` for GET, else `write`.
+  void add(std::string_view method, std::string_view path_template, route_handler handler,
+           std::optional<scope> needed = std::nullopt);
 
   struct match {
     const route_handler* handler = nullptr; ///< null: no route for this path or method
     std::string_view path_template = "unmatched";
+    scope needed = scope::read; ///< also without a handler: strangers learn of no path
     std::map<std::string, std::string, std::less<>> params; ///< percent-decoded
     std::vector<std::string> allowed; ///< methods of the path, if only the method is wrong
   };
@@ -29,6 +33,7 @@ private:
     std::string path_template;
     std::vector<std::string> segments;
     route_handler handler;
+    scope needed;
   };
   std::vector<route> routes_;
 };

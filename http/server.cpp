@@ -33,11 +33,12 @@ constexpr std::size_t max_refusals = 256; // connections being told that there a
 /// One I/O thread with its gateway and connections. The members are used on its thread.
 struct io_thread {
   io_thread(caf::actor_system& system, http_services& services, const router& routes,
-            const std::atomic<bool>& draining, std::shared_ptr<std::atomic<std::size_t>> held)
+            gatekeeper& gate, const std::atomic<bool>& draining,
+            std::shared_ptr<std::atomic<std::size_t>> held)
     : guard(asio::make_work_guard(context)),
       actors(system, context.get_executor()),
       sweeper(context.get_executor()),
-      shared{services, routes, actors, draining, std::move(held)} {}
+      shared{services, routes, actors, gate, draining, std::move(held)} {}
 
   std::unordered_set<connection*>
     connections; // before the context, whose coroutines remove themselves
@@ -83,7 +84,10 @@ expected<tcp::endpoint> resolve(const http_options& options, asio::io_context& c
 } // namespace
 
 struct http_server::state {
-  state(caf::actor_system& sys, http_services& with) : system(sys), services(with) {
+  state(caf::actor_system& sys, http_services& with)
+    : system(sys),
+      services(with),
+      gate(with.options) {
     add_operations_routes(routes);
     add_turn_routes(routes);
     add_event_routes(routes);
@@ -94,6 +98,7 @@ struct http_server::state {
 
   caf::actor_system& system;
   http_services& services;
+  gatekeeper gate;
   router routes;
   std::atomic<bool> draining{false};
   std::shared_ptr<std::atomic<std::size_t>> held = std::make_shared<std::atomic<std::size_t>>(0);
@@ -204,13 +209,15 @@ http_server::~http_server() = default;
 expected<std::uint16_t> http_server::start() {
   auto& s = *state_;
   const auto& options = s.services.options;
+  if (auto loaded = s.gate.load(); !loaded)
+    return tl::make_unexpected(std::move(loaded.error()));
   for (std::size_t i = 0; i < std::max<std::size_t>(options.threads, 1); ++i)
     s.threads.push_back(
-      std::make_unique<io_thread>(s.system, s.services, s.routes, s.draining, s.held));
+      std::make_unique<io_thread>(s.system, s.services, s.routes, s.gate, s.draining, s.held));
   const auto endpoint = resolve(options, s.threads.front()->context);
   if (!endpoint)
     return tl::make_unexpected(endpoint.error());
-  if (options.token.empty() && !endpoint->address().is_loopback()) {
+  if (s.gate.open() && !endpoint->address().is_loopback()) {
     if (!options.insecure_no_auth)
       return fail(errc::invalid_argument,
                   "no API token is set, so only loopback may be served, not " + options.host

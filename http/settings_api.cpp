@@ -79,7 +79,8 @@ task<void> put_provider(exchange& x) {
   };
   auto settings = co_await x.blocking(apply);
   if (settings)
-    logging::info("settings", "provider {} was changed by a client", quote_json(x.param("name")));
+    logging::info("settings", "provider {} was changed by {}", quote_json(x.param("name")),
+                  x.who().name);
   co_await send_settings(x, std::move(settings));
 }
 
@@ -92,7 +93,8 @@ task<void> activate_provider(exchange& x) {
   };
   auto settings = co_await x.blocking(apply);
   if (settings)
-    logging::info("settings", "provider {} was activated by a client", quote_json(x.param("name")));
+    logging::info("settings", "provider {} was activated by {}", quote_json(x.param("name")),
+                  x.who().name);
   co_await send_settings(x, std::move(settings));
 }
 
@@ -100,8 +102,8 @@ task<void> activate_provider(exchange& x) {
 
 void add_settings_routes(router& to) {
   to.add("GET", "/api/v1/settings", get_settings);
-  to.add("PUT", "/api/v1/settings/providers/{name}", put_provider);
-  to.add("POST", "/api/v1/settings/providers/{name}/activate", activate_provider);
+  to.add("PUT", "/api/v1/settings/providers/{name}", put_provider, scope::admin);
+  to.add("POST", "/api/v1/settings/providers/{name}/activate", activate_provider, scope::admin);
 }
 
 } // namespace tidemark

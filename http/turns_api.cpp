@@ -21,7 +21,6 @@ constexpr std::size_t max_key_bytes = 255;
 constexpr std::size_t default_page = 50;
 constexpr std::size_t max_page = 500;
 constexpr std::int64_t max_timeout_s = 7 * 24 * 3600;
-constexpr std::string_view client = "client";
 
 tl::unexpected<error> bad_field(std::string_view field, std::string_view rule) {
   return fail(errc::invalid_argument, fmt::format("field \"{}\": {}", field, rule));
@@ -132,6 +131,7 @@ task<void> submit(exchange& with) {
     co_await send_error(with, turn.error());
     co_return;
   }
+  turn->by = with.who().name;
   auto what = command{std::move(*turn)};
   const auto reply = co_await with.ask<submit_reply>(workspace->str(), true, std::move(what));
   if (!reply) {
@@ -308,7 +308,7 @@ task<void> cancel(exchange& with) {
   }
   auto request = cancel_turn{};
   request.turn = at->turn;
-  request.by = client;
+  request.by = with.who().name;
   auto what = command{std::move(request)};
   co_await end_turn(with, *at, std::move(what));
 }
@@ -321,7 +321,7 @@ task<void> interrupt(exchange& with) {
   }
   auto request = interrupt_turn{};
   request.turn = at->turn;
-  request.by = client;
+  request.by = with.who().name;
   auto what = command{std::move(request)};
   co_await end_turn(with, *at, std::move(what));
 }

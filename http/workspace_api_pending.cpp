@@ -54,6 +54,7 @@ task<expected<done>> settle(exchange& x, const std::string& workspace, std::vect
   settle_pending settled;
   settled.ids = std::move(ids);
   settled.via = via;
+  settled.by = x.who().name;
   command what = std::move(settled);
   co_return co_await x.ask<done>(workspace, false, std::move(what));
 }
@@ -145,8 +146,10 @@ task<void> acknowledge(exchange& x) {
 
 void add_workspace_pending_routes(router& to) {
   auto offered = std::make_shared<offered_results>();
-  to.add("GET", "/api/v1/workspaces/{id}/pending-results",
-         [offered](exchange& x) { return read_pending(x, offered); });
+  to.add(
+    "GET", "/api/v1/workspaces/{id}/pending-results",
+    [offered](exchange& x) { return read_pending(x, offered); },
+    scope::write); // reading takes them away
   to.add("POST", "/api/v1/workspaces/{id}/pending-results/ack", acknowledge);
 }
 

@@ -8,8 +8,6 @@ namespace tidemark {
 
 namespace {
 
-constexpr const char* by_client = "client";
-
 /// A workspace is created by its first task, so one that is not there yet has an empty queue,
 /// nothing to cancel and no session: clients ask before they send their first message.
 bool is_unused(const error& why) {
@@ -49,7 +47,7 @@ task<void> cancel_running(exchange& x) {
   const auto id = co_await workspace_of(x);
   if (id.empty())
     co_return;
-  command what = cancel_current{by_client};
+  command what = cancel_current{x.who().name};
   co_await cancel(x, id, std::move(what));
 }
 
@@ -57,7 +55,7 @@ task<void> cancel_task(exchange& x) {
   const auto id = co_await workspace_of(x);
   if (id.empty())
     co_return;
-  command what = cancel_turn{x.param("task_id"), by_client};
+  command what = cancel_turn{x.param("task_id"), x.who().name};
   co_await cancel(x, id, std::move(what));
 }
 
@@ -65,7 +63,7 @@ task<void> reset(exchange& x) {
   const auto id = co_await workspace_of(x);
   if (id.empty())
     co_return;
-  command what = reset_session{by_client};
+  command what = reset_session{x.who().name};
   auto reply = co_await x.ask<reset_reply>(id, false, std::move(what));
   if (!reply && !is_unused(reply.error())) {
     auto why = std::move(reply.error());

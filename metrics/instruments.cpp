@@ -38,8 +38,9 @@ const label_values deliveries{"stream", "poll", "ack", "expired"};
 const label_values starts{"cold", "resume", "warm"};
 const label_values sources{"tail", "log"};
 const label_values gap_reasons{"epoch", "trimmed", "ahead"};
-const label_values http_limits{"body", "header",  "connections",  "request_timeout",
-                               "idle", "readers", "write_timeout"};
+const label_values http_limits{"body",        "header",          "failed_attempts",
+                               "connections", "request_timeout", "idle",
+                               "readers",     "write_timeout"};
 const label_values error_codes{"wrong_offset", "fenced",  "too_large", "full",
                                "io",           "corrupt", "other"};
 const label_values kill_reasons{"cancel",  "interrupt", "silence",  "idle", "evicted",

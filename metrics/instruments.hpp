@@ -30,7 +30,8 @@ public:
   /// `route` is the template (`/api/v1/workspaces/{id}`), `unmatched` for none.
   void http_request(std::string_view method, std::string_view route, int status, seconds took);
   void http_connections(std::int64_t change);
-  /// `limit` names the limit: `body`, `header`, `connections`, `request_timeout`, `idle`.
+  /// `limit` names the limit: `body`, `header`, `connections`, `request_timeout`, `idle`,
+  /// `failed_attempts`.
   void http_limit_hit(std::string_view limit);
 
   // -- log -------------------------------------------------------------------

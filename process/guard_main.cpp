@@ -62,6 +62,12 @@ void say(const char* what, int number) {
   (void) ::send(server, line, static_cast<std::size_t>(size), MSG_NOSIGNAL);
 }
 
+/// Not through a link, which an agent can put in the place of its directory at any moment.
+bool enter(const char* directory) {
+  const int at = ::open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return at >= 0 && ::fchdir(at) == 0;
+}
+
 [[noreturn]] void run_agent(const launch& what, pid_t guard, int report) {
   const auto give_up = [report](const char* stage) {
     start_failure why;
@@ -78,7 +84,7 @@ void say(const char* what, int number) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (what.cwd && ::chdir(what.cwd) != 0)
+  if (what.cwd && !enter(what.cwd))
     give_up("cwd");
   ::execvp(what.argv[0], what.argv);
   give_up("exec");

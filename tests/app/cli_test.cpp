@@ -46,6 +46,37 @@ SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
   CHECK_THAT(unknown.err, Catch::Contains("--prot"));
 }
 
+SCENARIO("tokens are made, listed and revoked in the tokens file") {
+  const auto directory =
+    std::filesystem::temp_directory_path() / ("tidemark-tokens-" + std::to_string(::getpid()));
+  const environment_map environment{{"TIDEMARK_HTTP_TOKENS_FILE", directory / "tokens.json"}};
+  const auto made =
+    run({"token", "create", "ci", "--scope", "read,write", "--expires", "90d"}, environment);
+  CHECK(made.code == exit_ok);
+  CHECK_THAT(made.out, Catch::StartsWith("tmk_"));
+  CHECK(made.out.size() == 48);
+  CHECK(run({"token", "create", "ops", "--scope", "admin"}, environment).code == exit_ok);
+  const auto listed = run({"token", "list"}, environment);
+  CHECK_THAT(listed.out, Catch::Contains("ci") && Catch::Contains("read,write")
+                           && Catch::Contains("until 20") && Catch::Contains("for ever"));
+  CHECK(listed.out.find("tmk_") == std::string::npos);
+  CHECK(run({"token", "revoke", "ci"}, environment).code == exit_ok);
+  CHECK(run({"token", "list"}, environment).out.find("ci ") == std::string::npos);
+  const auto again = run({"token", "revoke", "ci"}, environment);
+  CHECK(again.code == exit_failed);
+  CHECK_THAT(again.err, Catch::Contains("ci"));
+  CHECK(run({"token", "create", "a b", "--scope", "read"}, environment).code == exit_usage);
+  CHECK(run({"token", "create", "a", "--scope", "root"}, environment).code == exit_usage);
+  CHECK(run({"token", "create", "a"}, environment).code == exit_usage);
+  CHECK(run({"token", "create", "a", "--scope", "read", "--expires", "soon"}, environment).code
+        == exit_usage);
+  CHECK(run({"token"}, environment).code == exit_usage);
+  const auto nowhere = run({"token", "list"});
+  CHECK(nowhere.code == exit_usage);
+  CHECK_THAT(nowhere.err, Catch::Contains("--http-tokens-file"));
+  std::filesystem::remove_all(directory);
+}
+
 SCENARIO("a wrong setting ends with code 2, wherever it was given") {
   const auto flag = run({"config", "--port", "70000"});
   CHECK(flag.code == exit_usage);

@@ -164,7 +164,9 @@ SCENARIO(
 }
 
 SCENARIO("B77: the server's secrets do not stand in its environment, where agents could look") {
-  const scene stage({.environment = {{"DATABASE_PASSWORD", "do-not-tell"}, {"COLOUR", "blue"}},
+  const scene stage({.environment = {{"DATABASE_PASSWORD", "do-not-tell"},
+                                     {"COLOUR", "blue"},
+                                     {"TIDEMARK_SERVER_CORE_DUMPS", "true"}}, // to see it at all
                      .token = "very-secret-token"});
   std::ifstream environment{"/proc/" + std::to_string(stage.server.pid()) + "/environ"};
   const std::string shown{std::istreambuf_iterator<char>{environment}, {}};

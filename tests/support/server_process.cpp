@@ -90,6 +90,9 @@ void server_process::launch() {
       environment[name] = value;
     }
   }
+#ifdef __SANITIZE_ADDRESS__
+  environment["TIDEMARK_SERVER_CORE_DUMPS"] = "true"; // the search for leaks looks into the process
+#endif
   for (const auto& [name, value] : how_.environment) {
     environment[name] = value;
   }

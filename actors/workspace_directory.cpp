@@ -1,0 +1,38 @@
+#include "actors/workspace_directory.hpp"
+
+#include <filesystem>
+
+namespace tidemark {
+
+namespace fs = std::filesystem;
+
+expected<std::string> make_workspace_directory(const std::string& root,
+                                               const std::string& workspace) {
+  std::error_code failed;
+  fs::create_directories(root, failed);
+  const auto base = fs::canonical(root, failed);
+  if (failed)
+    return fail(errc::io, "the workspace root \"" + root + "\" cannot be used: " + failed.message());
+  const auto path = base / workspace;
+  const auto made = fs::create_directory(path, failed);
+  const auto there = fs::exists(fs::symlink_status(path));
+  if (!made && !there)
+    return fail(errc::io, "cannot make the directory of workspace " + workspace + ": "
+                            + failed.message());
+  return path.string();
+}
+
+expected<void> check_workspace_directory(const std::string& path) {
+  std::error_code failed;
+  const auto found = fs::symlink_status(path, failed);
+  if (fs::is_directory(found))
+    return {};
+  if (fs::is_symlink(found))
+    return fail(errc::forbidden, "the workspace's directory \"" + path
+                                   + "\" is a symbolic link, which could lead out of the workspace "
+                                     "root: remove it, or mount the other directory there");
+  return fail(errc::not_found,
+              "the workspace's directory \"" + path + "\" does not exist and cannot be made");
+}
+
+} // namespace tidemark
