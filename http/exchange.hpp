@@ -3,6 +3,7 @@
 #include "actors/bridge.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "http/request_parameters.hpp"
 #include "http/services.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -72,18 +73,13 @@ private:
 };
 
 /// One request in progress.
-class exchange {
+class exchange : public request_parameters {
 public:
-  virtual ~exchange() = default;
-
   [[nodiscard]] virtual const http_request& request() const = 0;
   /// The route's template, for logs and metrics: never the path itself, which holds clients' names.
   [[nodiscard]] virtual std::string_view route() const = 0;
   /// A path parameter of the route's template, percent-decoded.
   [[nodiscard]] virtual const std::string& param(std::string_view name) const = 0;
-  /// A query parameter, percent-decoded; the first if it is given twice.
-  [[nodiscard]] virtual std::optional<std::string> query(std::string_view name) const = 0;
-  [[nodiscard]] virtual std::optional<std::string> header(std::string_view name) const = 0;
   [[nodiscard]] virtual http_services& services() = 0;
   [[nodiscard]] virtual gateway& actors() = 0;
 
