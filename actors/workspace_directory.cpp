@@ -12,13 +12,14 @@ expected<std::string> make_workspace_directory(const std::string& root,
   fs::create_directories(root, failed);
   const auto base = fs::canonical(root, failed);
   if (failed)
-    return fail(errc::io, "the workspace root \"" + root + "\" cannot be used: " + failed.message());
+    return fail(errc::io,
+                "the workspace root \"" + root + "\" cannot be used: " + failed.message());
   const auto path = base / workspace;
   const auto made = fs::create_directory(path, failed);
   const auto there = fs::exists(fs::symlink_status(path));
   if (!made && !there)
-    return fail(errc::io, "cannot make the directory of workspace " + workspace + ": "
-                            + failed.message());
+    return fail(errc::io,
+                "cannot make the directory of workspace " + workspace + ": " + failed.message());
   return path.string();
 }
 

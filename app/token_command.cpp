@@ -114,8 +114,9 @@ int list(const std::string& path, terminal& to) {
 int revoke(const std::string& path, const token_options& what, terminal& to) {
   std::size_t gone = 0;
   const auto changed = change_tokens(path, [&](token_list& tokens) -> expected<void> {
-    gone = std::erase_if(
-      tokens, [&](const api_token& each) { return each.name == what.name || each.id() == what.name; });
+    gone = std::erase_if(tokens, [&](const api_token& each) {
+      return each.name == what.name || each.id() == what.name;
+    });
     if (gone == 0)
       return fail(errc::not_found,
                   fmt::format("no token of {} has the name or id {}", path, what.name));

@@ -164,8 +164,8 @@ expected<std::set<scope>> parse_scopes(const std::vector<std::string>& names) {
     const auto* const found =
       std::ranges::find(grantable, name, [](scope s) { return to_string(s); });
     if (found == grantable.end())
-      return fail(errc::invalid_argument, fmt::format("{} is no scope; there are read, write, admin",
-                                                      quote_json(name)));
+      return fail(errc::invalid_argument,
+                  fmt::format("{} is no scope; there are read, write, admin", quote_json(name)));
     out.insert(*found);
   }
   if (out.empty())

@@ -1,13 +1,10 @@
 #include "http/connection.hpp"
 
 #include "base/logging.hpp"
-#include "http/auth.hpp"
-#include "http/problem.hpp"
+#include "http/admission.hpp"
 #include "http/uri.hpp"
 
-#include <boost/beast/http/error.hpp>
-
-#include <algorithm>
+#include <utility>
 
 namespace tidemark {
 
@@ -17,10 +14,6 @@ namespace bhttp = boost::beast::http;
 
 constexpr std::size_t input_slack = 64 << 10; // read ahead of the parser
 constexpr auto linger_limit = std::chrono::seconds{2};
-
-std::string_view view(boost::beast::string_view text) {
-  return {text.data(), text.size()};
-}
 
 /// The method as a metrics label: a closed set.
 std::string_view method_label(const bhttp::request_header<>& request) {
@@ -45,38 +38,10 @@ problem refusal(int status, std::string code, std::string detail, std::string li
   return what;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
-}
-
-bool is_json(std::string_view content_type) {
-  auto kind = content_type.substr(0, content_type.find(';'));
-  while (kind.ends_with(' ') || kind.ends_with('\t'))
-    kind.remove_suffix(1);
-  return same_word(kind, "application/json");
-}
-
-/// Whether a proxy in front of us could see another end of this request than we do.
-bool is_framed_doubtfully(const bhttp::request_header<>& request) {
-  const auto codings = request.count(bhttp::field::transfer_encoding);
-  if (codings == 0)
-    return false;
-  return codings > 1 || request.version() == 10 || request.count(bhttp::field::content_length) > 0
-         || !same_word(view(request[bhttp::field::transfer_encoding]), "chunked");
-}
-
 std::string address_of(const wire::tcp_socket& socket) {
   boost::system::error_code gone;
   const auto peer = socket.remote_endpoint(gone);
   return gone ? std::string{} : client_network(peer.address().to_string());
-}
-
-std::string joined(std::vector<std::string> methods) {
-  if (std::find(methods.begin(), methods.end(), "GET") != methods.end())
-    methods.emplace_back("HEAD");
-  std::sort(methods.begin(), methods.end());
-  methods.erase(std::unique(methods.begin(), methods.end()), methods.end());
-  return fmt::format("{}", fmt::join(methods, ", "));
 }
 
 } // namespace
@@ -117,18 +82,14 @@ void connection::drain() {
 }
 
 task<bool> connection::serve_one() {
-  const auto& options = context_.services.options;
-  parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
-  parser_->body_limit(options.max_body_bytes);
-  parser_->eager(true);
+  reader_.emplace(context_.services.options);
   deadline_.reset();
   const auto head = co_await receive(part::head);
   if (head == step::gone)
     co_return false;
   if (head == step::ok) {
-    const auto target = split_target(view(parser_->get().target()));
-    auto route = context_.routes.find(view(parser_->get().method_string()), target.path);
+    const auto target = split_target(reader_->target());
+    auto route = context_.routes.find(reader_->method(), target.path);
     const auto admitted = co_await admit(route);
     if (admitted) {
       const auto body = co_await receive(part::body);
@@ -154,21 +115,16 @@ task<connection::step> connection::receive(part what) {
   auto& input = wire_->input();
   const auto& options = context_.services.options;
   for (;;) {
-    if (what == part::head ? parser_->is_header_done() : parser_->is_done())
-      co_return step::ok;
-    if (input.size() > 0) {
-      if (!deadline_) {
-        began_ = wire::clock::now();
-        deadline_ = began_ + options.request_timeout;
-      }
-      boost::system::error_code failed;
-      const auto used = parser_->put(boost::asio::const_buffer{input.data()}, failed);
-      input.consume(used);
-      if (!failed)
-        continue;
-      if (failed != bhttp::error::need_more)
-        co_return refuse_parse(failed, what);
+    if (input.size() > 0 && !deadline_) {
+      began_ = wire::clock::now();
+      deadline_ = began_ + options.request_timeout;
     }
+    auto why = problem{};
+    const auto came = reader_->advance(what, input, why);
+    if (came == request_reader::step::done)
+      co_return step::ok;
+    if (came == request_reader::step::refused)
+      co_return refused(std::move(why));
     idle_ = !deadline_.has_value();
     if (idle_ && context_.draining)
       co_return step::gone;
@@ -176,121 +132,56 @@ task<connection::step> connection::receive(part what) {
     const auto result = co_await wire_->read_some(until);
     const auto was_idle = std::exchange(idle_, false);
     if (result == wire::outcome::full)
-      co_return refuse_parse(
-        what == part::head ? bhttp::error::header_limit : bhttp::error::body_limit, what);
-    if (result == wire::outcome::timed_out) {
-      context_.services.metrics.http_limit_hit(was_idle ? "idle" : "request_timeout");
-      if (was_idle)
-        co_return step::gone;
-      refusal_ = std::make_unique<problem>(
+      co_return refused(reader_->too_large(what));
+    if (result == wire::outcome::timed_out && !was_idle) {
+      auto late =
         refusal(408, "deadline", "the request was not complete in time (http.request_timeout)",
-                "request_timeout"));
-      co_return step::refused;
+                "request_timeout");
+      co_return refused(std::move(late));
     }
-    if (result == wire::outcome::closed)
+    if (result == wire::outcome::timed_out)
+      context_.services.metrics.http_limit_hit("idle");
+    if (result != wire::outcome::done)
       co_return step::gone;
   }
 }
 
-connection::step connection::refuse_parse(const boost::system::error_code& failed, part what) {
-  auto& metrics = context_.services.metrics;
-  const auto& options = context_.services.options;
-  auto why = problem{};
-  if (failed == bhttp::error::header_limit) {
-    metrics.http_limit_hit("header");
-    why = refusal(431, "too_large",
-                  fmt::format("the request's headers are larger than {} bytes (http.max_header)",
-                              options.max_header_bytes),
-                  "header");
-  } else if (failed == bhttp::error::body_limit || failed == bhttp::error::buffer_overflow) {
-    metrics.http_limit_hit("body");
-    why = refusal(413, "too_large",
-                  fmt::format("the request's body is larger than {} bytes (http.max_body)",
-                              options.max_body_bytes),
-                  "body");
-  } else {
-    why = refusal(400, "invalid_argument",
-                  fmt::format("the {} is not HTTP/1.1: {}", what == part::head ? "request" : "body",
-                              failed.message()));
-  }
+connection::step connection::refused(problem why) {
+  if (const auto limit = string_at(why.facts, "limit"))
+    context_.services.metrics.http_limit_hit(*limit);
   refusal_ = std::make_unique<problem>(std::move(why));
   return step::refused;
 }
 
-std::string_view connection::header(bhttp::field name) const {
-  return view(parser_->get()[name]);
-}
-
-std::string_view connection::header(std::string_view name) const {
-  return view(parser_->get()[boost::beast::string_view{name.data(), name.size()}]);
-}
-
 task<bool> connection::admit(const router::match& route) {
-  const auto& options = context_.services.options;
-  const auto version = parser_->get().version();
-  const auto origin = header(bhttp::field::origin);
-  auto why = std::optional<problem>{};
-  auto headers = std::map<std::string, std::string>{};
-  const auto with_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
-  if (version != 11 && version != 10) {
-    why = refusal(505, "unsupported", "only HTTP/1.0 and HTTP/1.1 are served");
-  } else if (is_framed_doubtfully(parser_->get())) {
-    why = refusal(400, "invalid_argument",
-                  "the only Transfer-Encoding is chunked, and then without Content-Length");
-  } else if (auto foreign = refuse_site(header("Sec-Fetch-Site")); !foreign.empty()) {
-    why = refusal(403, "forbidden", std::move(foreign));
-  } else if (auto stranger = refuse_origin(header(bhttp::field::host), origin,
-                                           !context_.gate.open() || options.insecure_no_auth);
-             !stranger.empty()) {
-    why = refusal(403, "forbidden", std::move(stranger));
-  } else if (!origin.empty() && with_body && !is_json(header(bhttp::field::content_type))) {
-    why =
-      refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
-  } else if (auto refused = identify(route)) {
-    why = refuse_entry(*refused, headers);
-  } else if (!route.handler && !route.allowed.empty()) {
-    why = refusal(405, "method_not_allowed", "this path does not take that method");
-    headers.emplace("Allow", joined(route.allowed));
-  } else if (!route.handler) {
-    why = refusal(404, "not_found", "there is nothing at this path");
-  }
+  const auto let_in = [this, &route](std::optional<std::string_view> token) {
+    return identify(route, token);
+  };
+  auto why = refuse_request(reader_->head(), route, reader_->announces_body(),
+                            context_.services.options, let_in);
   if (!why)
     co_return co_await expects_continue();
-  const auto status = why->status;
-  co_await answer(std::move(*why), std::move(headers));
+  const auto status = why->what.status;
+  co_await answer(std::move(why->what), std::move(why->headers));
   record(route.path_template, status);
   co_return false;
 }
 
-std::optional<refused_entry> connection::identify(const router::match& route) {
-  const auto token = bearer_token(header(bhttp::field::authorization));
+std::optional<refused_entry> connection::identify(const router::match& route,
+                                                  std::optional<std::string_view> token) {
   auto let_in = context_.gate.admit(token, address_, route.needed);
-  if (!let_in && (route.handler || let_in.error().status != 403))
-    return std::move(let_in.error());
-  if (!let_in)
-    return std::nullopt; // whatever it may: there is nothing at this path
-  who_ = std::move(*let_in);
-  return std::nullopt;
-}
-
-problem connection::refuse_entry(const refused_entry& refused,
-                                 std::map<std::string, std::string>& headers) {
-  if (refused.status == 401)
-    headers.emplace("WWW-Authenticate", "Bearer realm=\"tidemark\"");
-  if (refused.status != 429)
-    return refusal(refused.status, refused.status == 401 ? "unauthorized" : "forbidden",
-                   refused.detail);
-  headers.emplace("Retry-After", std::to_string(refused.retry_after.count()));
-  context_.services.metrics.http_limit_hit("failed_attempts");
-  return refusal(429, "too_many_attempts", refused.detail, "failed_attempts");
+  if (let_in)
+    who_ = std::move(*let_in);
+  else if (let_in.error().status == 429)
+    context_.services.metrics.http_limit_hit("failed_attempts");
+  return let_in ? std::nullopt : std::optional{std::move(let_in.error())};
 }
 
 task<bool> connection::expects_continue() {
-  const auto expected = header(bhttp::field::expect);
-  if (expected.empty() || parser_->get().version() == 10 || parser_->is_done())
+  const auto expected = reader_->head()[bhttp::field::expect];
+  if (expected.empty() || reader_->head().version() == 10 || reader_->is_complete())
     co_return true;
-  if (!boost::beast::iequals(boost::beast::string_view{expected.data(), expected.size()},
-                             "100-continue")) {
+  if (!boost::beast::iequals(expected, "100-continue")) {
     refusal_ = std::make_unique<problem>(
       refusal(417, "unsupported", "only Expect: 100-continue is understood"));
     co_return false;
@@ -303,7 +194,7 @@ task<bool> connection::expects_continue() {
 task<bool> connection::handle(router::match route) {
   const auto* handler = route.handler;
   const auto label = route.path_template;
-  auto with = http_exchange{context_, wire_, wake_, parser_->release(), std::move(route), who_};
+  auto with = http_exchange{context_, wire_, wake_, reader_->release(), std::move(route), who_};
   auto failure = std::string{};
   try {
     co_await (*handler)(with);
@@ -345,7 +236,7 @@ task<bool> connection::answer(problem what, std::map<std::string, std::string> h
   head.length = body.size();
   auto out = std::string{};
   append_head(out, head, headers);
-  if (!parser_ || parser_->get().method() != bhttp::verb::head)
+  if (!reader_ || reader_->head().method() != bhttp::verb::head)
     out += body;
   const auto result =
     co_await wire_->write(std::string_view{out}, context_.services.options.write_timeout);
@@ -353,8 +244,8 @@ task<bool> connection::answer(problem what, std::map<std::string, std::string> h
 }
 
 void connection::record(std::string_view route, int status) const {
-  if (parser_->is_header_done())
-    context_.services.metrics.http_request(method_label(parser_->get()), route, status,
+  if (reader_->has_head())
+    context_.services.metrics.http_request(method_label(reader_->head()), route, status,
                                            wire::clock::now() - began_);
 }
 

@@ -1,16 +1,13 @@
 #pragma once
 
 #include "http/http_exchange.hpp"
-
-#include <boost/beast/http/parser.hpp>
+#include "http/request_reader.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace tidemark {
-
-struct problem;
 
 /// One client connection: a coroutine that reads a request, routes it, answers, and reads the next.
 class connection : public std::enable_shared_from_this<connection> {
@@ -34,9 +31,8 @@ public:
   void close() { wire_->close(); }
 
 private:
-  using parser_type = boost::beast::http::request_parser<boost::beast::http::string_body>;
   enum class step { ok, gone, refused };
-  enum class part { head, body };
+  using part = request_reader::part;
 
   /// Serves one request. False: no further one on this connection.
   task<bool> serve_one();
@@ -44,16 +40,14 @@ private:
   /// The checks that need no body. Answers and returns false if the request may not go on.
   task<bool> admit(const router::match& route);
   /// Finds out who calls, into `who_`; the reason if the caller may not.
-  std::optional<refused_entry> identify(const router::match& route);
-  problem refuse_entry(const refused_entry& refused, std::map<std::string, std::string>& headers);
+  std::optional<refused_entry> identify(const router::match& route,
+                                        std::optional<std::string_view> token);
   task<bool> expects_continue();
   task<bool> handle(router::match route);
 
-  step refuse_parse(const boost::system::error_code& failed, part what);
+  step refused(problem why);
   /// Answers a request that reaches no handler.
   task<bool> answer(problem what, std::map<std::string, std::string> headers = {});
-  [[nodiscard]] std::string_view header(boost::beast::http::field name) const;
-  [[nodiscard]] std::string_view header(std::string_view name) const;
   void record(std::string_view route, int status) const;
 
   connection_context& context_;
@@ -61,7 +55,7 @@ private:
   std::shared_ptr<wire> wire_;
   caller who_; ///< of the request being served
   std::shared_ptr<wake_event> wake_;
-  std::optional<parser_type> parser_;
+  std::optional<request_reader> reader_;
   std::unique_ptr<problem> refusal_;                ///< why receive() refused
   std::optional<wire::clock::time_point> deadline_; ///< of the request being received
   wire::clock::time_point began_{};

@@ -21,7 +21,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-expected<bool> flag(const exchange& with, const char* name) {
+expected<bool> flag(const request_parameters& with, const char* name) {
   const auto text = with.query(name).value_or("false");
   if (text == "true" || text == "1" || text.empty())
     return true;
@@ -30,7 +30,7 @@ expected<bool> flag(const exchange& with, const char* name) {
   return bad_parameter(name, "must be true or false");
 }
 
-expected<std::optional<cursor>> cursor_of(const exchange& with) {
+expected<std::optional<cursor>> cursor_of(const request_parameters& with) {
   auto name = std::string_view{"Last-Event-ID"};
   auto text = with.header(name);
   for (const auto* parameter : {"after", "last_event_id", "lastEventId"}) {
@@ -88,7 +88,8 @@ expected<std::chrono::milliseconds> parse_wait(std::string_view text) {
   return std::chrono::milliseconds{in_milliseconds ? *value : *value * 1000};
 }
 
-expected<event_query> parse_event_query(const exchange& with, std::chrono::milliseconds max_wait) {
+expected<event_query> parse_event_query(const request_parameters& with,
+                                        std::chrono::milliseconds max_wait) {
   event_query out;
   auto from = cursor_of(with);
   if (!from)

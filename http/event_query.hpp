@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/exchange.hpp"
+#include "http/request_parameters.hpp"
 #include "replay/cursor.hpp"
 
 #include <chrono>
@@ -37,7 +37,8 @@ struct event_query {
 
 /// Reads the request's parameters. `Last-Event-ID` wins over `after`, `last_event_id`, `lastEventId`.
 /// Errors: `invalid_argument`, naming the parameter.
-expected<event_query> parse_event_query(const exchange& with, std::chrono::milliseconds max_wait);
+expected<event_query> parse_event_query(const request_parameters& with,
+                                        std::chrono::milliseconds max_wait);
 
 /// `30s`, `500ms` or `30` (seconds).
 expected<std::chrono::milliseconds> parse_wait(std::string_view text);

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "http/gatekeeper.hpp"
+#include "http/request_parameters.hpp"
 #include "http/services.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -73,10 +74,8 @@ private:
 };
 
 /// One request in progress.
-class exchange {
+class exchange : public request_parameters {
 public:
-  virtual ~exchange() = default;
-
   [[nodiscard]] virtual const http_request& request() const = 0;
   /// The route's template, for logs and metrics: never the path itself, which holds clients' names.
   [[nodiscard]] virtual std::string_view route() const = 0;

@@ -46,9 +46,9 @@ expected<std::vector<api_token>> read_tokens(const std::string& path) {
   if (!text)
     return tl::make_unexpected(text.error());
   if (!*text)
-    return fail(errc::not_found,
-                fmt::format("there is no {} (http.tokens_file): `tidemark token create` makes it",
-                            path));
+    return fail(
+      errc::not_found,
+      fmt::format("there is no {} (http.tokens_file): `tidemark token create` makes it", path));
   return parse_tokens(**text);
 }
 
@@ -106,8 +106,8 @@ tl::expected<caller, refused_entry> gatekeeper::admit(std::optional<std::string_
   // What a guess would be told must not depend on whether it was right.
   const auto wait = failures_.wait_of(address, now);
   if (wait > wait.zero() && !(known && proven_.contains(proof)))
-    return tl::make_unexpected(refused_entry{
-      429, "too many wrong tokens came from this address; try again later", wait});
+    return tl::make_unexpected(
+      refused_entry{429, "too many wrong tokens came from this address; try again later", wait});
   if (!known) {
     failures_.add(address, now);
     return tl::make_unexpected(

@@ -24,7 +24,8 @@ bool readable_by_others(pid_t pid) {
     if (::geteuid() == 0 && ::setuid(nobody) != 0)
       ::_exit(2);
     const auto memory = ::open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDONLY);
-    const auto environment = ::open(("/proc/" + std::to_string(pid) + "/environ").c_str(), O_RDONLY);
+    const auto environment =
+      ::open(("/proc/" + std::to_string(pid) + "/environ").c_str(), O_RDONLY);
     ::_exit(memory >= 0 || environment >= 0 ? 1 : 0);
   }
   int how = 0;

@@ -155,8 +155,8 @@ SCENARIO("an IPv6 client is known by its network, an IPv4 one by its address") {
 }
 
 SCENARIO("a caller is let in by its token and for what its scopes grant") {
-  const gate_with_file file{{named("eye", "look", {scope::read}), named("hand", "do", {scope::write})},
-                            "internal-token"};
+  const gate_with_file file{
+    {named("eye", "look", {scope::read}), named("hand", "do", {scope::write})}, "internal-token"};
   gatekeeper gate{file.options};
   REQUIRE(gate.load());
   CHECK_FALSE(gate.open());
@@ -228,8 +228,10 @@ SCENARIO("a tokens file that is missing, broken or everybody's is refused at sta
   CHECK_FALSE(gatekeeper{file.options}.load());
 }
 
-SCENARIO("guessing from one address ends in 429, also for the right token, but not for a known one") {
-  const gate_with_file file{{named("a", "known", {scope::read}), named("b", "right", {scope::read})}};
+SCENARIO(
+  "guessing from one address ends in 429, also for the right token, but not for a known one") {
+  const gate_with_file file{
+    {named("a", "known", {scope::read}), named("b", "right", {scope::read})}};
   gatekeeper gate{file.options};
   REQUIRE(gate.load());
   REQUIRE(gate.admit("known", "here", scope::read));

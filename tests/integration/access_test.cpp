@@ -150,8 +150,8 @@ SCENARIO("an address that guesses tokens is slowed down, one that works there is
   CHECK(refused.status == 429);
   CHECK(refused.headers.count("retry-after") == 1);
   CHECK(stage.client.get("/ready").status == 200);
-  CHECK(stage.client.get("/metrics").body.find(
-          "tidemark_http_limit_hits_total{limit=\"failed_attempts\"}")
+  CHECK(stage.client.get("/metrics")
+          .body.find("tidemark_http_limit_hits_total{limit=\"failed_attempts\"}")
         != std::string::npos);
 }
 
@@ -183,7 +183,8 @@ SCENARIO("B77: a workspace whose directory was made a link leads nowhere") {
   CHECK(outcome_of(stage.run("demo", "ECHO again")) == "succeeded");
 }
 
-SCENARIO("neighbour of B77: a pipe or a device in the place of a workspace's file holds nobody up") {
+SCENARIO(
+  "neighbour of B77: a pipe or a device in the place of a workspace's file holds nobody up") {
   scene stage;
   CHECK(outcome_of(stage.run("demo", "ECHO hi")) == "succeeded");
   const auto file = stage.server.workspace("demo") + "/.mcp.json";
