@@ -67,7 +67,7 @@ private:
     case 7: run_.ask(reset_session{"c"}); break;
     case 8: run_.ask(client_left{recent_turn()}); break;
     case 9: receive(some_turn()); break;
-    case 10: run_.ask(settle_pending{{some_turn(), some_turn()}, "poll"}); break;
+    case 10: run_.ask(settle_pending{{some_turn(), some_turn()}, "poll", "bot"}); break;
     case 11: run_.tick(); break;
     case 12:
       if (chance(20))

@@ -42,8 +42,8 @@ SCENARIO("a result is delivered by the stream or becomes pending, never both") {
       run.ask(get_pending{});
       REQUIRE(run.answered<pending_reply>().results.size() == 1);
       AND_THEN("it is settled once") {
-        run.ask(settle_pending{{a, "unknown"}, "poll"});
-        run.ask(settle_pending{{a}, "ack"});
+        run.ask(settle_pending{{a, "unknown"}, "poll", "bot"});
+        run.ask(settle_pending{{a}, "ack", "bot"});
         REQUIRE(run.of_type("result.delivered").size() == 1);
         run.ask(get_pending{});
         REQUIRE(run.answered<pending_reply>().results.empty());

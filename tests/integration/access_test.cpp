@@ -105,7 +105,7 @@ SCENARIO("the token's name stands in the events of what it asked for") {
   {
     sse_reader left(stage.client, message_stream_path, message_stream("demo", "SLEEP 300\nECHO x"));
     REQUIRE(left.wait_for_status());
-    stage.await_event("demo", "item.started");
+    REQUIRE(poll_until([&] { return count_of(stage.events("demo"), "turn.started") == 2; }));
   } // its client leaves
   stage.await_event("demo", "result.pending");
   CHECK(stage.client.get(of("demo", "pending-results")).parsed().at("count") == 1);
