@@ -1,12 +1,11 @@
 #include "actors/agent_launch.hpp"
 
+#include "base/read_file.hpp"
 #include "base/time.hpp"
 #include "base/uuid.hpp"
 #include "process/orphans.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -29,12 +28,11 @@ file_text read_small(const fs::path& path) {
   if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > max_file_bytes)
     return tl::make_unexpected(
       launch_problem{"SETTINGS_INVALID", "\"" + path.string() + "\" is no file of at most 1 MiB"});
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (!in)
+  auto text = read_file(path);
+  if (!text)
     return tl::make_unexpected(
       launch_problem{"SETTINGS_INVALID", "cannot read \"" + path.string() + "\""});
-  return std::optional<std::string>{std::move(text)};
+  return text;
 }
 
 /// Agents keep transcripts and credentials there: nobody else's business.
