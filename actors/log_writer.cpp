@@ -42,9 +42,13 @@ struct log_writer_state {
   std::deque<waiting_append> waiting;
   std::unordered_map<stream_id, std::string> names; // an append names its stream by id only
   bool flush_sent = false;
+  bool recovery_sent = false;
   std::optional<error> refusing; // why the log accepts nothing at present
 
   void accept(append_ptr request, append_promise promise) {
+    // Whoever was told that the log is well (/ready asks it) must not be refused for a while longer.
+    if (refusing && deps->log.health().accepting)
+      recover();
     if (refusing) {
       deps->metrics.append_refused(to_string(refusing->code));
       promise.deliver(refused(*refusing));
@@ -124,16 +128,21 @@ struct log_writer_state {
       deps->metrics.commit_failed(to_string(refusing->code));
       deps->metrics.log_accepting(false);
       logging::error("log", "the log accepts no events: {}", refusing->describe());
-      self->delayed_send(self, deps->recover_every, recover_atom::value);
+      recover_later();
       return;
     }
+  }
+
+  void recover_later() {
+    if (!std::exchange(recovery_sent, true))
+      self->delayed_send(self, deps->recover_every, recover_atom::value);
   }
 
   void recover() {
     if (!refusing)
       return;
     if (!deps->log.try_recover()) {
-      self->delayed_send(self, deps->recover_every, recover_atom::value);
+      recover_later();
       return;
     }
     refusing.reset();
@@ -212,7 +221,10 @@ log_writer(log_writer_actor::stateful_pointer<log_writer_state> self, log_writer
             return promise;
           },
           [self](flush_atom) { self->state.flush(); },
-          [self](recover_atom) { self->state.recover(); },
+          [self](recover_atom) {
+            self->state.recovery_sent = false;
+            self->state.recover();
+          },
           [self](stop_atom) {
             self->state.commit_all();
             self->quit();

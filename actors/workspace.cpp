@@ -87,10 +87,14 @@ void workspace_shell::start() {
 
 void workspace_shell::on_command(const command_ptr& what, reply_promise promise) {
   if (now_in == phase::recovering) {
-    if (refusal)
+    if (refusal && !can_load()) {
       promise.deliver(reply_of(tl::unexpected(*refusal)));
-    else
-      waiting.emplace_back(what, std::move(promise));
+      return;
+    }
+    waiting.emplace_back(what, std::move(promise));
+    // Whoever asks now finds out now whether the log is well again, not when it is tried next.
+    if (refusal)
+      load();
     return;
   }
   const auto* submitted = std::get_if<submit_turn>(what.get());
@@ -98,11 +102,11 @@ void workspace_shell::on_command(const command_ptr& what, reply_promise promise)
     promise.deliver(reply_of(fail(errc::unavailable, "the server is stopping")));
     return;
   }
-  const auto now = now_utc();
+  const auto at = now();
   auto turn = submitted ? submitted->turn : std::string{};
   if (submitted && turn.empty())
-    turn = new_uuid(now);
-  auto out = decide(working, deps.rules, *what, turn, clients, now);
+    turn = new_uuid(at);
+  auto out = decide(working, deps.rules, *what, turn, clients, at);
   if (submitted && !submitted->environment.empty() && is_queued(turn))
     environments[turn] = submitted->environment;
   take(std::move(out), std::move(promise));
@@ -119,17 +123,30 @@ void workspace_shell::on_report(const session_report_ptr& what, bool_promise cre
     credit.deliver(false); // of a session that is being stopped
     return;
   }
-  take(decide(working, deps.rules, *what, clients, now_utc()), {}, std::move(credit));
+  take(decide(working, deps.rules, *what, clients, now()), {}, std::move(credit));
 }
 
 void workspace_shell::on_tick() {
   wakes_at.reset();
   if (now_in == phase::ready)
-    take(tidemark::on_tick(working, deps.rules, clients, now_utc()));
+    take(tidemark::on_tick(working, deps.rules, clients, now()));
   else if (now_in == phase::recovering)
     load();
   else
     close_if_done();
+}
+
+timestamp workspace_shell::now() {
+  const auto read = clock.read(now_utc(), std::chrono::steady_clock::now());
+  if (read.put_forward.count() > 0) {
+    logging::warning("workspace", "{}: the clock was put forward by {} s", id,
+                     std::chrono::duration_cast<std::chrono::seconds>(read.put_forward).count());
+    put_forward(working, read.put_forward);
+    for (auto* moment : {&wakes_at, &closes_by})
+      if (*moment)
+        *moment = (*moment)->plus(read.put_forward);
+  }
+  return read.now;
 }
 
 bool workspace_shell::at_rest() const {
@@ -159,8 +176,8 @@ void workspace_shell::on_stop(bool_promise promise) {
     return;
   }
   now_in = phase::closing;
-  closes_by = now_utc().plus(client_grace);
-  take(on_shutdown(working, deps.rules, clients, now_utc()));
+  closes_by = now().plus(client_grace);
+  take(on_shutdown(working, deps.rules, clients, now()));
   close_if_done();
 }
 
@@ -171,7 +188,7 @@ void workspace_shell::on_session_down(const caf::down_msg& down) {
   if (stopping_session || now_in != phase::ready || (!working.held && working.open_items.empty()))
     return;
   // Its session failed without a word: the turn must not run for ever.
-  take(on_fault(working, deps.rules, "agent_session", "the agent's session failed", now_utc()));
+  take(on_fault(working, deps.rules, "agent_session", "the agent's session failed", now()));
   if (!working.held)
     return;
   session_report report;
@@ -179,7 +196,7 @@ void workspace_shell::on_session_down(const caf::down_msg& down) {
   report.end.emplace();
   report.end->why =
     turn_error{"RUNTIME_UNAVAILABLE", "the agent's session failed", true, json::object()};
-  take(decide(working, deps.rules, report, clients, now_utc()));
+  take(decide(working, deps.rules, report, clients, now()));
 }
 
 void workspace_shell::abandon(const error& why) {

@@ -78,7 +78,7 @@ struct open_item {
 };
 
 /// All that a workspace remembers. A value: equal event histories give equal states, but for
-/// `held`, which no event tells of.
+/// `held`, which no event tells of, and deadlines that `put_forward` moved.
 struct workspace_state {
   std::string id;
   stream_id stream;
@@ -161,6 +161,11 @@ decided decide(workspace_state& working, const workspace_rules& rules, const ses
 /// Time has passed: turn timeouts, expired results, the end of a pause.
 decided on_tick(workspace_state& working, const workspace_rules& rules,
                 const std::set<std::string>& clients, timestamp now);
+
+/// The wall clock was put forward by `by`: what is to happen later happens that much later, so that
+/// nothing times out or expires for it. Not part of the history: a recovered workspace counts from
+/// the times of its events.
+void put_forward(workspace_state& working, std::chrono::nanoseconds by);
 
 /// After recovery from the log: ends what was running when the server died (or runs it again if
 /// its caller asked for that), makes undelivered results pending, fails queued turns whose

@@ -98,6 +98,19 @@ decided on_tick(workspace_state& working, const workspace_rules& rules,
   return d.finish();
 }
 
+void put_forward(workspace_state& working, std::chrono::nanoseconds by) {
+  const auto move = [by](std::optional<timestamp>& moment) {
+    if (moment)
+      moment = moment->plus(by);
+  };
+  move(working.paused_until);
+  if (working.running)
+    move(working.running->started);
+  for (auto* results : {&working.pending, &working.undelivered})
+    for (auto& [id, result] : *results)
+      result.expires = result.expires.plus(by);
+}
+
 decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now,
                      const survivors& kept) {
   working.held.reset();

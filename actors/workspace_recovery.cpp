@@ -19,7 +19,7 @@ std::chrono::milliseconds backoff(std::size_t failures) {
 /// Called whenever something that recovery waits for has happened.
 void workspace_shell::recover() {
   // An append that is still under way could reach the log after we have read it.
-  if (loading || stopping_session || unanswered > 0)
+  if (!can_load())
     return;
   if (refusal) {
     // The log has just failed: commands hear of it at once, and a while later it is tried again.
@@ -31,11 +31,11 @@ void workspace_shell::recover() {
 
 void workspace_shell::retry_later() {
   wakes_at.reset();
-  wake(now_utc().plus(backoff(failures)));
+  wake(now().plus(backoff(failures)));
 }
 
 void workspace_shell::load() {
-  if (loading || stopping_session || unanswered > 0)
+  if (!can_load())
     return;
   loading = true;
   self->request(deps.loader, caf::infinite, recover_atom::value, id)
@@ -68,16 +68,18 @@ void workspace_shell::recovered(const expected<loaded_workspace>& loaded) {
   deps.rules.path = loaded->path;
   now_in = phase::ready;
   figures.recovered(working);
-  const auto now = now_utc();
+  clock = stream_clock{now_utc(), std::chrono::steady_clock::now(), working.last_time};
+  wakes_at.reset();
+  const auto at = now();
   if (working.head == offset{})
-    take(create(working, deps.rules, now));
+    take(create(working, deps.rules, at));
   if (!deps.fault.empty())
-    take(on_fault(working, deps.rules, "workspace", std::exchange(deps.fault, {}), now));
+    take(on_fault(working, deps.rules, "workspace", std::exchange(deps.fault, {}), at));
   survivors kept;
   kept.clients = clients;
   for (const auto& turn : std::views::keys(environments))
     kept.environments.insert(turn);
-  take(on_recovered(working, deps.rules, now, kept));
+  take(on_recovered(working, deps.rules, at, kept));
   figures.standing(working);
   publish();
   serve_waiting();
@@ -96,7 +98,7 @@ void workspace_shell::close_if_done() {
     return;
   const auto awaited = std::ranges::any_of(
     clients, [&](const auto& turn) { return working.undelivered.contains(turn); });
-  if (awaited && closes_by && now_utc() < *closes_by) {
+  if (awaited && closes_by && now() < *closes_by) {
     wake(*closes_by);
     return;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/stream_clock.hpp"
 #include "actors/workspace.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -61,6 +62,7 @@ struct workspace_shell {
   std::string id;
   workspace_deps deps;
   phase now_in = phase::recovering;
+  stream_clock clock{now_utc(), std::chrono::steady_clock::now()};
   stream_info stream;      // as durable
   workspace_state working; // ahead of `stream` by what is in flight
   workspace_metrics figures;
@@ -125,6 +127,9 @@ struct workspace_shell {
   void serve_waiting();
   void close_if_done();
 
+  /// The stream's time. Moves what is to happen later along if the wall clock was put forward.
+  timestamp now();
+  [[nodiscard]] bool can_load() const { return !loading && !stopping_session && unanswered == 0; }
   [[nodiscard]] bool at_rest() const;
   [[nodiscard]] bool is_queued(const std::string& turn) const;
   [[nodiscard]] bool has_session() const { return static_cast<bool>(deps.slot->session); }

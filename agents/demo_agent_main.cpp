@@ -1,13 +1,13 @@
 // tidemark-demo-agent: speaks Claude Code's stream-json protocol and does what its prompt says.
 // For trying Tidemark without an account, and the fake agent of the tests. docs/demo-agent.md.
 #include "agents/demo_runner.hpp"
+#include "base/read_file.hpp"
 #include "base/time.hpp"
 #include "base/uuid.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <unistd.h>
@@ -41,8 +41,7 @@ std::string effective_mode(const demo_arguments& given) {
     return "bypassPermissions";
   }
   if (given.project_settings) {
-    std::ifstream in(".claude/settings.json");
-    const auto settings = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
+    const auto settings = parse_json(read_file(".claude/settings.json").value_or(""));
     if (settings && settings->is_object()) {
       const std::string mode = string_or(object_at(*settings, "permissions"), "defaultMode",
                                          string_or(*settings, "defaultMode"));
@@ -57,8 +56,7 @@ std::string effective_mode(const demo_arguments& given) {
 json listed_servers(const std::vector<std::string>& files) {
   json servers = json::array();
   for (const std::string& file : files) {
-    std::ifstream in(file);
-    const auto config = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
+    const auto config = parse_json(read_file(file).value_or(""));
     if (!config || !config->is_object()) {
       continue;
     }

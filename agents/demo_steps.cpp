@@ -1,11 +1,11 @@
 // The demo agent's steps that do more than speak: tools, permissions, replay, background tasks.
 #include "agents/demo_command.hpp"
 #include "agents/demo_runner.hpp"
+#include "base/read_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <openssl/evp.h>
 #include <sstream>
 #include <thread>
@@ -18,9 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+std::string content_of(const std::string& path) {
+  return read_file(path).value_or("");
 }
 
 // The entries of a NUL-separated list such as /proc/self/cmdline.
@@ -177,7 +176,7 @@ bool demo_runner::show_dialog(const demo_step& step) {
 bool demo_runner::replay(const demo_step& step) {
   begun_ = true;
   settled_ = true;
-  const std::string bytes = read_file(step.text.substr(0, step.text.find(' ')));
+  const std::string bytes = content_of(step.text.substr(0, step.text.find(' ')));
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size() - 1) + 1;
     const std::string line = bytes.substr(at, end - at);
@@ -250,7 +249,7 @@ bool demo_runner::orphans(const demo_step& step) {
 
 void demo_runner::rewrite_config(const demo_step& step) {
   const std::string path = config_directory_ + "/.claude.json";
-  const std::string before = read_file(path);
+  const std::string before = content_of(path);
   auto config = before.empty() && !std::filesystem::exists(path) ? expected<json>(json::object())
                                                                  : parse_json(before);
   if (!config || !config->is_object()) {
@@ -286,12 +285,12 @@ json describe_own_process() {
       equals == std::string::npos ? "" : text.substr(equals + 1);
   }
   const std::string parent = "/proc/" + std::to_string(::getppid()) + "/environ";
-  return json::object({{"argv", split_at_nul(read_file("/proc/self/cmdline"))},
+  return json::object({{"argv", split_at_nul(content_of("/proc/self/cmdline"))},
                        {"env", std::move(environment)},
                        {"cwd", std::filesystem::current_path().string()},
                        {"pid", ::getpid()},
                        {"ppid", ::getppid()},
-                       {"parent_env", split_at_nul(read_file(parent))}});
+                       {"parent_env", split_at_nul(content_of(parent))}});
 }
 
 } // namespace tidemark

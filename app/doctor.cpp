@@ -6,6 +6,7 @@
 #include "app/server.hpp"
 #include "app/setting_values.hpp"
 #include "base/json.hpp"
+#include "base/read_file.hpp"
 #include "base/redactor.hpp"
 #include "http/auth.hpp"
 #include "storage/data_directory.hpp"
@@ -19,8 +20,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <netdb.h>
 #include <poll.h>
@@ -88,13 +87,6 @@ std::optional<std::string> version_of(const std::string& binary) {
   return out.substr(0, out.find('\n'));
 }
 
-std::optional<std::string> file_text(const std::string& path) {
-  std::ifstream in{path};
-  if (!in)
-    return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>{in}, {}};
-}
-
 /// A text that stands in examples where a key belongs: `<your key>`, `sk-ant-...`, `changeme`.
 bool is_placeholder(std::string_view key) {
   constexpr std::array<std::string_view, 9> words{
@@ -150,7 +142,7 @@ std::optional<found_key> provider_key(const json& file) {
 /// What the settings file of all workspaces gives agents (`<workspace.root>/.claude/settings.json`).
 std::optional<found_key> project_key(const agent_options& agent) {
   const auto path = fs::path{agent.workspace_root} / ".claude" / "settings.json";
-  const auto file = read_project_settings(file_text(path.string()));
+  const auto file = read_project_settings(read_file(path.string()));
   for (const auto* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"})
     if (file && file->environment.contains(name))
       return found_key{path.string(), file->environment.at(name)};
@@ -205,7 +197,7 @@ check check_agent(const agent_options& agent) {
 }
 
 check check_model_access(const agent_options& agent) {
-  const auto settings_text = file_text(agent.settings_path);
+  const auto settings_text = read_file(agent.settings_path);
   if (const auto usable = read_provider_settings(settings_text); !usable)
     return {"model access", finding::bad,
             fmt::format("{}: {}", agent.settings_path, usable.error().message),

@@ -1,10 +1,10 @@
 #include "app/reaper.hpp"
 
+#include "base/read_file.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <sys/wait.h>
@@ -21,8 +21,7 @@ struct process_entry {
 
 /// /proc/<pid>/stat: `pid (name) state parent …`. The name may hold blanks and brackets.
 std::optional<process_entry> read_entry(const std::filesystem::path& directory) {
-  std::ifstream in{directory / "stat"};
-  const std::string line{std::istreambuf_iterator<char>{in}, {}};
+  const auto line = read_file(directory / "stat").value_or(""); // it may be gone by now
   const auto open = line.find('(');
   const auto close = line.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close + 4 > line.size())

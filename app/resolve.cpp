@@ -1,12 +1,11 @@
 #include "agents/settings_files.hpp"
 #include "app/config.hpp"
+#include "base/read_file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <unistd.h>
 
@@ -100,11 +99,10 @@ expected<std::optional<config_file>> read_config_file(const std::string& path) {
   std::error_code ignored;
   if (path.empty() && !fs::exists(name, ignored))
     return std::nullopt;
-  std::ifstream in{name};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (!in.is_open() || in.bad() || fs::is_directory(name, ignored))
+  auto text = read_file(name);
+  if (!text)
     return fail(errc::not_found, fmt::format("cannot read the configuration file {}", name));
-  return config_file{name, std::move(text)};
+  return config_file{name, std::move(*text)};
 }
 
 environment_map process_environment() {

@@ -1,12 +1,13 @@
 #include "metrics/process_figures.hpp"
 
+#include "base/read_file.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 namespace tidemark {
@@ -46,8 +47,7 @@ process_figures read_process_figures() {
 }
 
 double process_start_seconds() {
-  std::ifstream stat{"/proc/self/stat"};
-  std::string text{std::istreambuf_iterator<char>{stat}, {}};
+  const auto text = read_file("/proc/self/stat").value_or("");
   // proc(5): field 22 is the start in clock ticks after boot; field 2 may hold spaces, so count from
   // the last parenthesis.
   auto at = text.rfind(')');

@@ -1,14 +1,14 @@
 #include "process/orphans.hpp"
 
+#include "base/read_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <thread>
 
 #include <dirent.h>
@@ -21,15 +21,10 @@ using namespace std::chrono_literals;
 
 constexpr auto wait_limit = 5s;
 
-std::string contents(const std::string& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
 /// A dead process that its parent has not waited for has an empty environment.
 bool carries(int pid, std::string_view mark) {
   std::string environment{'\0'};
-  environment += contents("/proc/" + std::to_string(pid) + "/environ");
+  environment += read_file("/proc/" + std::to_string(pid) + "/environ").value_or("");
   environment += '\0';
   std::string whole{'\0'};
   whole += mark;
@@ -38,7 +33,7 @@ bool carries(int pid, std::string_view mark) {
 }
 
 bool in_session(int pid, int leader) {
-  const auto stat = contents("/proc/" + std::to_string(pid) + "/stat");
+  const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
   const auto name_end = stat.rfind(')');
   int session = 0;
   return name_end != std::string::npos

@@ -14,10 +14,10 @@ using namespace std::chrono_literals;
 namespace {
 
 struct writer_stage {
-  writer_stage() : system(config) {
+  explicit writer_stage(std::chrono::milliseconds recover_every = 20ms) : system(config) {
     log_writer_deps deps{log, readers, metrics};
     deps.max_batch_events = 7;
-    deps.recover_every = 20ms;
+    deps.recover_every = recover_every;
     writer = spawn_log_writer(system, deps);
   }
   ~writer_stage() {
@@ -84,4 +84,13 @@ SCENARIO("a log that failed refuses until it has recovered by itself") {
   REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::io);
   REQUIRE(
     test::poll_until([&] { return stage.append(stage.next(stream, 0))->result.has_value(); }));
+}
+
+SCENARIO("a log that says it accepts again is not refused by its writer any longer") {
+  writer_stage stage{1h};
+  const auto stream = stage.log.acquire("w").value();
+  stage.log.fail_next(errc::full);
+  REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::full);
+  REQUIRE(stage.log.health().accepting);
+  REQUIRE(stage.append(stage.next(stream, 0))->result.has_value());
 }

@@ -72,6 +72,19 @@ SCENARIO("a failed commit is answered with its error, and the workspace recovers
   REQUIRE(stage.sessions->live_count() == 0);
 }
 
+SCENARIO(
+  "a workspace that was refused often serves the first command after its log is well again") {
+  actor_stage stage;
+  const auto first = stage.submit("w", "ok").value().turn;
+  REQUIRE(poll_until([&] { return stage.completed("w", first, "succeeded"); }));
+  for (int i = 0; i < 12; ++i) { // by now the next attempt of its own is seconds away
+    stage.log->fail_next(errc::full);
+    REQUIRE(stage.submit("w", "ok").error().code == errc::full);
+  }
+  REQUIRE(stage.log->health().accepting);
+  REQUIRE(stage.submit("w", "ok"));
+}
+
 SCENARIO("a workspace that fails is started again, says so, and its queue goes on") {
   actor_stage stage;
   stage.sessions->throws = 2;

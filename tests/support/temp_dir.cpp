@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace tidemark::test {
@@ -22,8 +22,11 @@ temp_dir::~temp_dir() {
 }
 
 std::string read_file(const std::string& path) {
+  // Not by std::istreambuf_iterator: that throws if a read fails, as one of a process does that ends.
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
 }
 
 void write_file(const std::string& path, const std::string& text) {
