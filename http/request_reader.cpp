@@ -26,16 +26,22 @@ problem over_limit(int status, std::string detail, const char* limit) {
 request_reader::request_reader(const http_options& options) : options_(options) {
   parser_.header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
   parser_.body_limit(options.max_body_bytes);
-  parser_.eager(true);
 }
 
 request_reader::step request_reader::advance(part what, boost::beast::flat_buffer& input,
                                              problem& why) {
+  // A body that came along is left alone until its head was judged.
+  parser_.eager(what == part::body);
   while (what == part::head ? !has_head() : !is_complete()) {
     if (input.size() == 0)
       return step::need_more;
     boost::system::error_code failed;
-    input.consume(parser_.put(boost::asio::const_buffer{input.data()}, failed));
+    const auto used = parser_.put(boost::asio::const_buffer{input.data()}, failed);
+    input.consume(used);
+    // Beast does not count the request line of a head that comes in one piece.
+    head_bytes_ += what == part::head ? used : 0;
+    if (head_bytes_ > options_.max_header_bytes)
+      failed = bhttp::error::header_limit;
     if (failed == bhttp::error::need_more)
       return step::need_more;
     if (failed) {
