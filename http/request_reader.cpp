@@ -12,6 +12,10 @@ namespace {
 
 namespace bhttp = boost::beast::http;
 
+// The end of a chunked body. Shown less of it, Beast 1.81 fails an assertion of its own (boostorg/beast
+// pull request 2861), and no chunked body has less than this still to come.
+constexpr std::size_t last_chunk_bytes = 5;
+
 problem over_limit(int status, std::string detail, const char* limit) {
   auto why = problem{};
   why.status = status;
@@ -32,8 +36,9 @@ request_reader::step request_reader::advance(part what, boost::beast::flat_buffe
                                              problem& why) {
   // A body that came along is left alone until its head was judged.
   parser_.eager(what == part::body);
+  const auto least = what == part::body && parser_.chunked() ? last_chunk_bytes : std::size_t{1};
   while (what == part::head ? !has_head() : !is_complete()) {
-    if (input.size() == 0)
+    if (input.size() < least)
       return step::need_more;
     boost::system::error_code failed;
     const auto used = parser_.put(boost::asio::const_buffer{input.data()}, failed);

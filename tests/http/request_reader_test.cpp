@@ -12,21 +12,27 @@ using step = request_reader::step;
 
 namespace {
 
-/// Reads a head whose bytes come in pieces of `size`. Returns the status of the refusal, 0 if none.
-int refusal_of_head(const http_options& options, std::string_view bytes, std::size_t size) {
-  request_reader reader{options};
-  boost::beast::flat_buffer input;
-  problem why;
-  auto came = step::need_more;
+/// Reads as much of `what` as there is of bytes that come in pieces of `size`.
+step read(request_reader& reader, part what, boost::beast::flat_buffer& input,
+          std::string_view bytes, std::size_t size, problem& why) {
+  auto came = reader.advance(what, input, why);
   while (came == step::need_more && !bytes.empty()) {
     const auto piece = bytes.substr(0, size);
     bytes.remove_prefix(piece.size());
     const auto room = input.prepare(piece.size());
     std::copy(piece.begin(), piece.end(), static_cast<char*>(room.data()));
     input.commit(piece.size());
-    came = reader.advance(part::head, input, why);
+    came = reader.advance(what, input, why);
   }
-  return came == step::refused ? why.status : 0;
+  return came;
+}
+
+/// The status of the refusal of a head whose bytes come in pieces of `size`; 0 if there is none.
+int refusal_of_head(const http_options& options, std::string_view bytes, std::size_t size) {
+  request_reader reader{options};
+  boost::beast::flat_buffer input;
+  problem why;
+  return read(reader, part::head, input, bytes, size, why) == step::refused ? why.status : 0;
 }
 
 std::string head_of(std::size_t size) {
@@ -53,4 +59,24 @@ SCENARIO("a malformed body does not hide what is wrong with its head") {
   const std::string bytes =
     "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n";
   CHECK(refusal_of_head(options, bytes, bytes.size()) == 0);
+}
+
+SCENARIO("a chunked body may come byte by byte, also an empty one") {
+  const http_options options;
+  const std::string head = "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const auto& [chunks, body] :
+       {std::pair{"0\r\n\r\n", ""}, std::pair{"0;ext\r\nTrailer: x\r\n\r\n", ""},
+        std::pair{"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", "abc"}}) {
+    CAPTURE(chunks);
+    for (const auto size : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{1000}}) {
+      CAPTURE(size);
+      request_reader reader{options};
+      boost::beast::flat_buffer input;
+      problem why;
+      REQUIRE(read(reader, part::head, input, head, head.size(), why) == step::done);
+      REQUIRE(read(reader, part::body, input, chunks, size, why) == step::done);
+      CHECK(input.size() == 0);
+      CHECK(reader.release().body() == body);
+    }
+  }
 }
