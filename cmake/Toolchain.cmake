@@ -18,6 +18,10 @@ if(TIDEMARK_SANITIZE)
     -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
 endif()
+if(TIDEMARK_SANITIZE STREQUAL "thread")
+  # Instrumented, g++ 12 takes a moved short string for a copy beyond its end.
+  target_compile_options(tidemark_options INTERFACE -Wno-array-bounds)
+endif()
 
 find_program(TIDEMARK_CCACHE ccache)
 if(TIDEMARK_CCACHE)
