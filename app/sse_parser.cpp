@@ -63,7 +63,7 @@ void sse_parser::take_field(std::string_view name, std::string_view value) {
   } else if (name == "retry") {
     std::int64_t delay = 0;
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), delay);
-    if (problem == std::errc{} && end == value.data() + value.size() && delay >= 0)
+    if (problem == std::errc{} && end == value.data() + value.size() && !value.starts_with('-'))
       retry_ = std::chrono::milliseconds{delay};
   }
 }

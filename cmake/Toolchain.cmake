@@ -5,10 +5,9 @@ target_include_directories(tidemark_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(tidemark_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
   # g++ 12 reports overlapping copies in std::string's operator+ that are not there (GCC bug 105651).
-  -Wno-restrict
   # At -O2 it believes that moved variants and tl::expected may be uninitialised (GCC bug 105562);
   # the sanitizer job would find a real one.
-  -Wno-maybe-uninitialized)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>)
 target_compile_definitions(tidemark_options INTERFACE
   JSON_USE_IMPLICIT_CONVERSIONS=0 TIDEMARK_VERSION="${PROJECT_VERSION}")
 
@@ -16,8 +15,12 @@ if(TIDEMARK_SANITIZE)
   # CAF 0.17's headers bind references to null where an actor takes no arguments: -fno-sanitize=null.
   target_compile_options(tidemark_options INTERFACE
     -fsanitize=${TIDEMARK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize=null
-    -fno-sanitize-recover=all -Wno-tsan)
+    -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
+endif()
+if(TIDEMARK_SANITIZE STREQUAL "thread")
+  # Instrumented, g++ 12 takes a moved short string for a copy beyond its end.
+  target_compile_options(tidemark_options INTERFACE -Wno-array-bounds)
 endif()
 
 find_program(TIDEMARK_CCACHE ccache)

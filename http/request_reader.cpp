@@ -12,6 +12,10 @@ namespace {
 
 namespace bhttp = boost::beast::http;
 
+// The end of a chunked body. Shown less of it, Beast 1.81 fails an assertion of its own (boostorg/beast
+// pull request 2861), and no chunked body has less than this still to come.
+constexpr std::size_t last_chunk_bytes = 5;
+
 problem over_limit(int status, std::string detail, const char* limit) {
   auto why = problem{};
   why.status = status;
@@ -26,16 +30,23 @@ problem over_limit(int status, std::string detail, const char* limit) {
 request_reader::request_reader(const http_options& options) : options_(options) {
   parser_.header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
   parser_.body_limit(options.max_body_bytes);
-  parser_.eager(true);
 }
 
 request_reader::step request_reader::advance(part what, boost::beast::flat_buffer& input,
                                              problem& why) {
+  // A body that came along is left alone until its head was judged.
+  parser_.eager(what == part::body);
+  const auto least = what == part::body && parser_.chunked() ? last_chunk_bytes : std::size_t{1};
   while (what == part::head ? !has_head() : !is_complete()) {
-    if (input.size() == 0)
+    if (input.size() < least)
       return step::need_more;
     boost::system::error_code failed;
-    input.consume(parser_.put(boost::asio::const_buffer{input.data()}, failed));
+    const auto used = parser_.put(boost::asio::const_buffer{input.data()}, failed);
+    input.consume(used);
+    // Beast does not count the request line of a head that comes in one piece.
+    head_bytes_ += what == part::head ? used : 0;
+    if (head_bytes_ > options_.max_header_bytes)
+      failed = bhttp::error::header_limit;
     if (failed == bhttp::error::need_more)
       return step::need_more;
     if (failed) {

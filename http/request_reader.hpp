@@ -7,6 +7,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 namespace tidemark {
@@ -44,6 +45,7 @@ private:
 
   const http_options& options_;
   boost::beast::http::request_parser<boost::beast::http::string_body> parser_;
+  std::size_t head_bytes_ = 0;
 };
 
 } // namespace tidemark

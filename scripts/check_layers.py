@@ -16,7 +16,7 @@ LIBRARIES = {
     r"rocksdb/": ["storage/*.cpp", "tests/storage/*", "bench/*"],
     r"caf/": ["actors/*", "http/*", "app/*.cpp", "tests/actors/*", "tests/http/*", "bench/*"],
     r"boost/": ["process/*.cpp", "actors/*", "http/*", "app/*.cpp", "cmake/asio/*",
-                "tests/process/*", "tests/actors/*", "tests/http/*", "bench/*"],
+                "tests/process/*", "tests/actors/*", "tests/http/*", "tests/fuzz/*", "bench/*"],
     r"prometheus/": ["metrics/*.cpp"],
     r"openssl/": ["storage/*.cpp", "agents/*.cpp", "actors/*.cpp", "http/*.cpp", "app/*.cpp", "tests/*",
                   "agents/demo_*"],

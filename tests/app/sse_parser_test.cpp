@@ -57,6 +57,7 @@ SCENARIO("an event that the connection cut off does not move the place to resume
 
 SCENARIO("lines that are no fields change nothing") {
   sse_parser parser;
+  CHECK(parser.feed("retry: -0\n\nretry: 1e3\n\n").empty()); // digits only
   CHECK(parser.feed("nonsense\nretry: soon\nevent: x\n\n:\n\n").empty());
   CHECK_FALSE(parser.retry());
   CHECK(as_text(parser.feed("data\n\n")) == std::vector<std::string>{"|message|"});
