@@ -37,8 +37,9 @@ file_text read_small(const fs::path& path) {
   return std::optional<std::string>{std::move(text)};
 }
 
-/// Agents keep transcripts and credentials there: nobody else's business.
-bool make_private(const fs::path& directory) {
+} // namespace
+
+bool make_private_directory(const fs::path& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed)
@@ -47,7 +48,11 @@ bool make_private(const fs::path& directory) {
   return !failed;
 }
 
-} // namespace
+agent_places places_of(const agent_options& options, const std::string& workspace) {
+  std::error_code failed;
+  const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
+  return {(state / "config").string(), (state / "home").string()};
+}
 
 tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& options,
                                                           const std::string& workspace,
@@ -63,13 +68,14 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
       "WORKSPACE_DIRECTORY_MISSING", "the workspace's directory \"" + (root / workspace).string()
                                        + "\" does not exist and cannot be made"});
 
-  const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
+  const auto own = places_of(options, workspace);
   inputs.workspace_directory = directory.string();
-  inputs.config_directory = (state / "config").string();
-  inputs.home_directory = (state / "home").string();
-  if (!make_private(inputs.config_directory) || !make_private(inputs.home_directory))
-    return tl::make_unexpected(launch_problem{
-      "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + state.string() + "\"", true});
+  inputs.config_directory = own.config;
+  inputs.home_directory = own.home;
+  for (const auto& each : {own.config, own.home})
+    if (!make_private_directory(each))
+      return tl::make_unexpected(launch_problem{
+        "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + each + "\"", true});
 
   auto provider = read_small(options.settings_path);
   auto project = read_small(root / ".claude" / "settings.json");
