@@ -8,7 +8,7 @@ namespace tidemark {
 std::uint64_t raise_open_files();
 
 /// Open files that the server needs for `connections` clients and `agents` processes: a connection
-/// takes one, an agent three pipes and a pidfd, the database up to 512.
+/// takes one, an agent (or a shell) four, the database up to 512.
 std::uint64_t needed_open_files(std::uint64_t connections, std::uint64_t agents);
 
 } // namespace tidemark

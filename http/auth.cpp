@@ -90,6 +90,14 @@ bool bears_token(std::string_view authorization, std::string_view token) {
   return same_secret(trimmed(authorization.substr(scheme.size())), token);
 }
 
+std::string websocket_authorization(std::string_view authorization, std::string_view query) {
+  if (authorization.empty())
+    for (const auto& [name, value] : parse_query(query))
+      if (name == "token")
+        return "Bearer " + value;
+  return std::string{authorization};
+}
+
 std::string refuse_site(std::string_view fetch_site) {
   if (fetch_site.empty() || fetch_site == "same-origin" || fetch_site == "none")
     return {};

@@ -15,6 +15,10 @@ bool same_secret(std::string_view given, std::string_view expected);
 /// True if `authorization` is `Bearer <token>`, the scheme in any case.
 bool bears_token(std::string_view authorization, std::string_view token);
 
+/// What a client of a WebSocket shows instead of an Authorization header, which no browser lets a
+/// page set there: `?token=` of the request's target as `Bearer <token>`. A header that is there wins.
+std::string websocket_authorization(std::string_view authorization, std::string_view query);
+
 /// Whether a browser page may have sent this on a user's behalf (field failure class B76).
 ///
 /// A request with an `Origin` of another scheme, host or port is refused: a page on another port of

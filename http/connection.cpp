@@ -4,6 +4,7 @@
 #include "http/auth.hpp"
 #include "http/problem.hpp"
 #include "http/uri.hpp"
+#include "http/websocket.hpp"
 
 #include <boost/beast/http/error.hpp>
 
@@ -239,8 +240,7 @@ task<bool> connection::admit(const router::match& route) {
   } else if (!origin.empty() && with_body && !is_json(header(bhttp::field::content_type))) {
     why =
       refusal(403, "forbidden", "a page must send application/json, which other origins cannot");
-  } else if (!options.token.empty() && route.path_template != "/health"
-             && !bears_token(header(bhttp::field::authorization), options.token)) {
+  } else if (!is_authorized(route) && !(route.websocket && websocket::is_wanted(parser_->get()))) {
     why = refusal(401, "unauthorized",
                   header(bhttp::field::authorization).empty()
                     ? "a bearer token is needed: Authorization: Bearer <INTERNAL_API_TOKEN>"
@@ -258,6 +258,17 @@ task<bool> connection::admit(const router::match& route) {
   co_await answer(std::move(*why), std::move(headers));
   record(route.path_template, status);
   co_return false;
+}
+
+bool connection::is_authorized(const router::match& route) const {
+  const auto& token = context_.services.options.token;
+  if (token.empty() || route.path_template == "/health")
+    return true;
+  const auto authorization = header(bhttp::field::authorization);
+  if (!route.websocket)
+    return bears_token(authorization, token);
+  const auto query = split_target(view(parser_->get().target())).query;
+  return bears_token(websocket_authorization(authorization, query), token);
 }
 
 task<bool> connection::expects_continue() {
@@ -278,7 +289,9 @@ task<bool> connection::expects_continue() {
 task<bool> connection::handle(router::match route) {
   const auto* handler = route.handler;
   const auto label = route.path_template;
-  auto with = http_exchange{context_, wire_, wake_, parser_->release(), std::move(route)};
+  const auto authorized = is_authorized(route);
+  auto with =
+    http_exchange{context_, wire_, wake_, parser_->release(), std::move(route), authorized};
   auto failure = std::string{};
   try {
     co_await (*handler)(with);

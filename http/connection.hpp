@@ -43,6 +43,8 @@ private:
   task<step> receive(part what);
   /// The checks that need no body. Answers and returns false if the request may not go on.
   task<bool> admit(const router::match& route);
+  /// Whether the client may use the server at all.
+  [[nodiscard]] bool is_authorized(const router::match& route) const;
   task<bool> expects_continue();
   task<bool> handle(router::match route);
 

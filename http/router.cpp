@@ -31,6 +31,11 @@ void router::add(std::string_view method, std::string_view path_template, route_
                      std::move(handler)});
 }
 
+void router::add_websocket(std::string_view path_template, route_handler handler) {
+  add("GET", path_template, std::move(handler));
+  routes_.back().websocket = true;
+}
+
 router::match router::find(std::string_view method, std::string_view path) const {
   match found;
   auto segments = split_path(path);
@@ -53,6 +58,7 @@ router::match router::find(std::string_view method, std::string_view path) const
     if (r.method != method && !(method == "HEAD" && r.method == "GET"))
       continue;
     found.handler = &r.handler;
+    found.websocket = r.websocket;
     for (std::size_t i = 0; i < segments.size(); ++i)
       if (is_parameter(r.segments[i]))
         found.params.emplace(r.segments[i].substr(1, r.segments[i].size() - 2), segments[i]);
