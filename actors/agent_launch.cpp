@@ -53,8 +53,9 @@ file_text read_small(const fs::path& path) {
   return std::optional<std::string>{std::move(text)};
 }
 
-/// Agents keep transcripts and credentials there: nobody else's business.
-bool make_private(const fs::path& directory) {
+} // namespace
+
+bool make_private_directory(const fs::path& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed)
@@ -63,32 +64,36 @@ bool make_private(const fs::path& directory) {
   return !failed;
 }
 
-} // namespace
+agent_places places_of(const agent_options& options, const std::string& workspace) {
+  std::error_code failed;
+  const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
+  return {(state / "config").string(), (state / "home").string()};
+}
 
 tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& options,
                                                           const std::string& workspace,
                                                           const session_begin& begin) {
   launch_inputs inputs;
   const fs::path root{options.workspace_root};
-  std::error_code failed;
   // Gone from under a loaded workspace: made again, as at its loading.
   auto directory = make_workspace_directory(options.workspace_root, workspace);
   if (!directory)
     return tl::make_unexpected(
       launch_problem{"WORKSPACE_DIRECTORY_MISSING", directory.error().describe()});
-  if (const auto own = check_workspace_directory(*directory); !own)
-    return tl::make_unexpected(launch_problem{own.error().code == errc::forbidden
+  if (const auto real = check_workspace_directory(*directory); !real)
+    return tl::make_unexpected(launch_problem{real.error().code == errc::forbidden
                                                 ? "WORKSPACE_DIRECTORY_LINK"
                                                 : "WORKSPACE_DIRECTORY_MISSING",
-                                              own.error().describe()});
+                                              real.error().describe()});
 
-  const auto state = fs::absolute(fs::path{options.state_directory} / workspace, failed);
+  const auto own = places_of(options, workspace);
   inputs.workspace_directory = *directory;
-  inputs.config_directory = (state / "config").string();
-  inputs.home_directory = (state / "home").string();
-  if (!make_private(inputs.config_directory) || !make_private(inputs.home_directory))
-    return tl::make_unexpected(launch_problem{
-      "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + state.string() + "\"", true});
+  inputs.config_directory = own.config;
+  inputs.home_directory = own.home;
+  for (const auto& each : {own.config, own.home})
+    if (!make_private_directory(each))
+      return tl::make_unexpected(launch_problem{
+        "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + each + "\"", true});
 
   auto provider = read_small(options.settings_path);
   auto project = read_small(root / ".claude" / "settings.json");

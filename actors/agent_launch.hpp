@@ -5,6 +5,7 @@
 #include "agents/launch.hpp"
 #include "process/child.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -16,6 +17,16 @@ struct launch_problem {
   std::string message;
   bool retryable = false;
 };
+
+/// Where the agent of a workspace, and shells in it, keep what is theirs. Absolute.
+struct agent_places {
+  std::string config; ///< CLAUDE_CONFIG_DIR
+  std::string home;
+};
+agent_places places_of(const agent_options& options, const std::string& workspace);
+
+/// Makes a directory that is nobody else's business: transcripts and credentials are kept there.
+bool make_private_directory(const std::filesystem::path& directory);
 
 /// Collects what decides the start of an agent for one turn of `workspace`: reads the settings
 /// files (1 MiB each at most) and makes the workspace's home and configuration directories.

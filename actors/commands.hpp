@@ -131,11 +131,28 @@ struct settle_pending {
   std::string by;
 };
 
+/// A shell runs in the workspace: `shell.opened`. Answered once that is durable.
+struct open_shell {
+  std::string shell;
+  std::vector<std::string> argv;
+  std::string cwd;
+  int pid = 0;
+  std::string by;
+};
+/// It has ended: `shell.closed`, unless the log has that already.
+struct close_shell {
+  std::string shell;
+  std::string
+    by; ///< who ended it: `program`, `disconnect`, `idle`, `server`, or the name of a caller
+  int code = -1;  ///< exit code; -1 if it died by a signal
+  int signal = 0; ///< 0 if it exited
+};
+
 struct done {}; ///< the answer of commands that only succeed or fail
 
 using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn,
                              reset_session, describe_workspace, get_queue, client_received,
-                             client_left, get_pending, settle_pending>;
+                             client_left, get_pending, settle_pending, open_shell, close_shell>;
 using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
                             queue_reply, pending_reply>;
 

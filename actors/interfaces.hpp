@@ -2,6 +2,7 @@
 
 #include "actors/commands.hpp"
 #include "actors/session_protocol.hpp"
+#include "actors/shell_protocol.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
@@ -34,6 +35,13 @@ using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using restart_atom = caf::atom_constant<caf::atom("restart")>;
 using idle_atom = caf::atom_constant<caf::atom("idle")>;
 using probe_atom = caf::atom_constant<caf::atom("probe")>;
+using open_atom = caf::atom_constant<caf::atom("open")>;
+using attach_atom = caf::atom_constant<caf::atom("attach")>;
+using read_atom = caf::atom_constant<caf::atom("read")>;
+using input_atom = caf::atom_constant<caf::atom("input")>;
+using resize_atom = caf::atom_constant<caf::atom("resize")>;
+using leave_atom = caf::atom_constant<caf::atom("leave")>;
+using close_atom = caf::atom_constant<caf::atom("close")>;
 
 /// The outcome of one append with the events as they now stand in the log.
 struct append_reply {
@@ -65,6 +73,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summary_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summaries_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::probe_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::stop_force)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_request_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_info_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_list_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_client_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_attachment_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_piece_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::terminal_size)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shared_text)
 
 namespace tidemark {
 
@@ -122,5 +138,39 @@ using agent_probe_actor = caf::typed_actor<
   caf::replies_to<list_atom>::with<probe_ptr>,
   /// Probe now; bounded in time.
   caf::replies_to<probe_atom>::with<probe_ptr>, caf::replies_to<stop_atom>::with<bool>>;
+
+/// One terminal with its program, its scrollback and its clients (on the shells' I/O thread). Clients
+/// read it by asking again and again, which is what the terminal's pace follows: a sleeping one is
+/// woken through its shell_client. Ends by itself once it is over and nobody wants its end any more.
+using shell_actor = caf::typed_actor<
+  /// Start; answered once `shell.opened` is durable.
+  caf::replies_to<open_atom, shell_request_ptr>::with<shell_info_ptr>,
+  caf::replies_to<attach_atom, shell_client_ptr>::with<shell_attachment_ptr>,
+  /// The client's next piece, at once. Asking says that it has the one before.
+  caf::replies_to<read_atom, std::uint64_t>::with<shell_piece_ptr>,
+  /// Typed by a client. Answered once there is room for more; false if the shell takes nothing any more.
+  caf::replies_to<input_atom, std::uint64_t, shared_text>::with<bool>,
+  caf::reacts_to<resize_atom, std::uint64_t, terminal_size>,
+  /// A client is gone; without `keep` and as the last one it takes the shell along.
+  caf::reacts_to<leave_atom, std::uint64_t>,
+  /// End it, on whose behalf; true when its processes are gone and `shell.closed` is durable.
+  caf::replies_to<close_atom, std::string>::with<bool>>;
+
+/// All shells (one, on the shells' I/O thread): limits, list, id -> shell.
+using shells_actor = caf::typed_actor<
+  caf::replies_to<open_atom, shell_request_ptr>::with<shell_info_ptr>,
+  caf::replies_to<list_atom>::with<shell_list_ptr>,
+  /// False if there is no such shell.
+  caf::replies_to<close_atom, std::string, std::string>::with<bool>,
+  caf::replies_to<attach_atom, std::string, shell_client_ptr>::with<shell_attachment_ptr>,
+  /// Shutdown: ends every shell and opens none; true when all are gone and the log has it. Their
+  /// clients can still read up to the end.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// A client's place at a shell.
+struct shell_attachment {
+  shell_actor shell;
+  std::uint64_t client = 0;
+};
 
 } // namespace tidemark

@@ -86,6 +86,9 @@ void workspace_shell::start() {
 }
 
 void workspace_shell::on_command(const command_ptr& what, reply_promise promise) {
+  // Also if it is refused: then the next recovery closes it in the log.
+  if (const auto* closed = std::get_if<close_shell>(what.get()))
+    deps.slot->shells.erase(closed->shell);
   if (now_in == phase::recovering) {
     if (refusal && !can_load()) {
       promise.deliver(reply_of(tl::unexpected(*refusal)));
@@ -98,10 +101,13 @@ void workspace_shell::on_command(const command_ptr& what, reply_promise promise)
     return;
   }
   const auto* submitted = std::get_if<submit_turn>(what.get());
-  if (now_in == phase::closing && submitted) {
+  const auto* opened = std::get_if<open_shell>(what.get());
+  if (now_in == phase::closing && (submitted || opened)) {
     promise.deliver(reply_of(fail(errc::unavailable, "the server is stopping")));
     return;
   }
+  if (opened)
+    deps.slot->shells.insert(opened->shell);
   const auto at = now();
   auto turn = submitted ? submitted->turn : std::string{};
   if (submitted && turn.empty())
@@ -151,7 +157,8 @@ timestamp workspace_shell::now() {
 
 bool workspace_shell::at_rest() const {
   return now_in == phase::ready && in_flight.empty() && unanswered == 0 && !working.busy()
-         && !working.held && working.undelivered.empty() && clients.empty();
+         && !working.held && working.undelivered.empty() && clients.empty()
+         && working.open_shells.empty();
 }
 
 void workspace_shell::on_idle(bool_promise promise) {

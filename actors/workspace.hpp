@@ -5,14 +5,16 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace tidemark {
 
-/// The agent session of one workspace, in the hands of the workspace while it lives and of its
+/// The agent session of one workspace and the shells that run in it, in the hands of the workspace while it lives and of its
 /// directory once it heard that the workspace is down: never of both, so no lock is needed.
 struct session_slot {
   agent_session_actor session;
+  std::set<std::string> shells; ///< they outlive a failure of their workspace
 };
 
 /// What a workspace actor works with.

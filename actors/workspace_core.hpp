@@ -94,6 +94,7 @@ struct workspace_state {
   std::optional<turn_record> running;
   std::map<std::string, open_item> open_items; ///< by item id
   std::set<std::string> open_permissions;
+  std::set<std::string> open_shells;
   std::map<std::string, pending_result> pending;     ///< by result id (the turn's id)
   std::map<std::string, pending_result> undelivered; ///< ended; its client is still taking it
   std::deque<remembered_key> idempotency;            ///< oldest first
@@ -142,6 +143,7 @@ struct decided {
 struct survivors {
   std::set<std::string> environments; ///< turns whose environment values are still known
   std::set<std::string> clients;      ///< `holds_result` turns that still have their client
+  std::set<std::string> shells;       ///< shells that still run
 };
 
 /// The first use of a workspace: `workspace.created`. Precondition: `id`, `stream` and
@@ -168,8 +170,8 @@ decided on_tick(workspace_state& working, const workspace_rules& rules,
 void put_forward(workspace_state& working, std::chrono::nanoseconds by);
 
 /// After recovery from the log: ends what was running when the server died (or runs it again if
-/// its caller asked for that), makes undelivered results pending, fails queued turns whose
-/// environment is lost, starts the next one.
+/// its caller asked for that), closes its shells, makes undelivered results pending, fails queued
+/// turns whose environment is lost, starts the next one.
 decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now,
                      const survivors& kept = {});
 

@@ -181,6 +181,31 @@ public:
     d_.reply(done{});
   }
 
+  void operator()(const open_shell& what) {
+    json data = json::object();
+    data["shell"] = what.shell;
+    data["argv"] = what.argv;
+    data["cwd"] = what.cwd;
+    data["pid"] = what.pid;
+    data["by"] = what.by;
+    d_.emit("shell.opened", {}, data);
+    d_.reply(done{});
+  }
+
+  void operator()(const close_shell& what) {
+    d_.reply(done{});
+    if (!state().open_shells.contains(what.shell))
+      return; // its opening never became durable, or a recovery has closed it
+    json exit = json::object();
+    exit["code"] = what.code >= 0 ? json(what.code) : json(nullptr);
+    exit["signal"] = what.signal == 0 ? json(nullptr) : json(what.signal);
+    json data = json::object();
+    data["shell"] = what.shell;
+    data["by"] = what.by;
+    data["exit"] = std::move(exit);
+    d_.emit("shell.closed", {}, data);
+  }
+
 private:
   workspace_state& state() { return d_.state(); }
 

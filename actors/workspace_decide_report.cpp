@@ -10,7 +10,8 @@ namespace {
 
 /// What only the workspace may say: an adapter that says it is kept, but not believed.
 bool is_ours(std::string_view type) {
-  return type.starts_with("turn.") || type.starts_with("result.") || type.starts_with("workspace.");
+  return type.starts_with("turn.") || type.starts_with("result.") || type.starts_with("workspace.")
+         || type.starts_with("shell.");
 }
 
 class report_reader {

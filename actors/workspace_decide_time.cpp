@@ -49,6 +49,21 @@ void fail_turns_without_environment(workspace_draft& d, const survivors& kept) {
                   kept.clients);
 }
 
+/// Their processes are gone with the server that ran them.
+void close_shells(workspace_draft& d, const survivors& kept) {
+  const auto open = d.state().open_shells;
+  for (const auto& shell : open) {
+    if (kept.shells.contains(shell))
+      continue;
+    json data = json::object();
+    data["shell"] = shell;
+    data["by"] = "recovery";
+    data["exit"] = nullptr;
+    data["synthetic"] = true;
+    d.emit("shell.closed", {}, data);
+  }
+}
+
 /// Their clients are told that the server stops: run after the restart, they would run twice, for
 /// clients send again what failed.
 void end_queue_of_clients(workspace_draft& d, const std::set<std::string>& clients) {
@@ -122,6 +137,7 @@ decided on_recovered(workspace_state& working, const workspace_rules& rules, tim
                              true),
                        kept.clients);
   close_items(d); // of background work, whose process is gone as well
+  close_shells(d, kept);
   fail_turns_without_environment(d, kept);
   const auto undelivered = working.undelivered;
   for (const auto& [turn, result] : undelivered) {

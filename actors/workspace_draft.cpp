@@ -80,7 +80,8 @@ decided workspace_draft::finish() {
     for (auto& [key, value] : turns_)
       out_.derived.push_back({table::turns, key, std::move(value)});
     if (standing_changed_) {
-      const auto unfinished = state_.busy() || !state_.undelivered.empty();
+      const auto unfinished =
+        state_.busy() || !state_.undelivered.empty() || !state_.open_shells.empty();
       out_.derived.push_back({table::meta, record_key::active(state_.id),
                               unfinished ? std::optional<std::string>{"1"} : std::nullopt});
       out_.derived.push_back(

@@ -181,6 +181,15 @@ void permission_resolved(workspace_state& s, const event_view&, const json& data
   s.open_permissions.erase(permission_of(data));
 }
 
+void shell_opened(workspace_state& s, const event_view&, const json& data) {
+  if (auto id = string_or(data, "shell"); !id.empty())
+    s.open_shells.insert(std::move(id));
+}
+
+void shell_closed(workspace_state& s, const event_view&, const json& data) {
+  s.open_shells.erase(string_or(data, "shell"));
+}
+
 void noticed(workspace_state& s, const event_view& e, const json& data) {
   if (string_or(data, "code") == "queue_paused")
     s.paused_until = e.time.plus(std::chrono::seconds{int_or(data, "pause_s", 0)});
@@ -200,7 +209,7 @@ void result_delivered(workspace_state& s, const event_view& e, const json&) {
 }
 
 /// The types that change a workspace. The others are not even parsed.
-constexpr std::array<std::pair<std::string_view, applier>, 15> appliers{{
+constexpr std::array<std::pair<std::string_view, applier>, 17> appliers{{
   {"item.delta", item_delta},
   {"item.started", item_started},
   {"item.completed", item_completed},
@@ -216,6 +225,8 @@ constexpr std::array<std::pair<std::string_view, applier>, 15> appliers{{
   {"agent.notice", noticed},
   {"result.pending", result_pending},
   {"result.delivered", result_delivered},
+  {"shell.opened", shell_opened},
+  {"shell.closed", shell_closed},
 }};
 
 } // namespace

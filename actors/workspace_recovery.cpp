@@ -77,6 +77,7 @@ void workspace_shell::recovered(const expected<loaded_workspace>& loaded) {
     take(on_fault(working, deps.rules, "workspace", std::exchange(deps.fault, {}), at));
   survivors kept;
   kept.clients = clients;
+  kept.shells = deps.slot->shells;
   for (const auto& turn : std::views::keys(environments))
     kept.environments.insert(turn);
   take(on_recovered(working, deps.rules, at, kept));

@@ -160,6 +160,7 @@ std::string snapshot(const workspace_state& s) {
   r["running"] = s.running ? pack(*s.running) : json(nullptr);
   r["open_items"] = pack(s.open_items);
   r["open_permissions"] = s.open_permissions;
+  r["open_shells"] = s.open_shells;
   r["pending"] = pack(s.pending);
   r["undelivered"] = pack(s.undelivered);
   r["idempotency"] = pack(s.idempotency);
@@ -199,6 +200,8 @@ expected<workspace_state> restore(std::string_view text) {
   s.open_items = unpack_items(array_at(r, "open_items")); // none in snapshots of older versions
   for (auto& id : strings(array_at(r, "open_permissions")))
     s.open_permissions.insert(std::move(id));
+  for (auto& id : strings(array_at(r, "open_shells")))
+    s.open_shells.insert(std::move(id));
   s.pending = unpack_results(array_at(r, "pending"));
   s.undelivered = unpack_results(array_at(r, "undelivered"));
   for (const auto& k : array_at(r, "idempotency"))

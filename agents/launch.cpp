@@ -110,21 +110,9 @@ expected<settings> read_settings(const launch_inputs& inputs) {
   return settings{std::move(*provider), std::move(*project), std::move(*mcp)};
 }
 
-environment inherited_environment(const launch_inputs& inputs) {
-  environment made;
-  for (const auto& [name, value] : inputs.server_environment) {
-    const auto wanted =
-      is_one_of(name, inherited) || name.starts_with("LC_") || is_passed(name, inputs.passed_names);
-    if (wanted && is_valid_name(name) && !is_one_of(name, session_marks) && !is_servers_own(name))
-      made[name] = value;
-  }
-  made.try_emplace("PATH", default_path);
-  return made;
-}
-
 /// Later ones win: server, provider settings, project settings, the turn's own, ours.
 environment build_environment(const launch_inputs& inputs, const settings& files) {
-  auto made = inherited_environment(inputs);
+  auto made = allowed_environment(inputs.server_environment, inputs.passed_names);
   for (const auto* more :
        {&files.provider.environment, &files.project.environment, &inputs.turn_environment})
     for (const auto& [name, value] : *more)
@@ -224,6 +212,19 @@ std::vector<std::string> secrets_of(const launch_plan& plan, const launch_inputs
 }
 
 } // namespace
+
+environment allowed_environment(const environment& server_environment,
+                                const std::vector<std::string>& passed_names) {
+  environment made;
+  for (const auto& [name, value] : server_environment) {
+    const auto wanted =
+      is_one_of(name, inherited) || name.starts_with("LC_") || is_passed(name, passed_names);
+    if (wanted && is_valid_name(name) && !is_one_of(name, session_marks) && !is_servers_own(name))
+      made[name] = value;
+  }
+  made.try_emplace("PATH", default_path);
+  return made;
+}
 
 expected<launch_plan> plan_claude(const launch_inputs& inputs) {
   for (const auto& [name, value] : inputs.turn_environment)

@@ -43,6 +43,12 @@ struct launch_plan {
   std::vector<std::string> secrets;
 };
 
+/// What of the server's own environment an agent or a shell sees: an allow list and the names that
+/// `agent.env` passes on, never the server's token or settings.
+std::map<std::string, std::string>
+allowed_environment(const std::map<std::string, std::string>& server_environment,
+                    const std::vector<std::string>& passed_names);
+
 /// Plans the start of Claude Code (contracts: claude-code-facts, workspace API v1). Prompts never
 /// stand in argv. Errors: `invalid_argument` naming the broken settings file.
 expected<launch_plan> plan_claude(const launch_inputs& inputs);

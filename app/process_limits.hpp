@@ -13,7 +13,7 @@ std::uint64_t raise_open_files();
 void keep_memory_private();
 
 /// Open files that the server needs for `connections` clients and `agents` processes: a connection
-/// takes one, an agent three pipes and a pidfd, the database up to 512.
+/// takes one, an agent (or a shell) four, the database up to 512.
 std::uint64_t needed_open_files(std::uint64_t connections, std::uint64_t agents);
 
 } // namespace tidemark

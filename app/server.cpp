@@ -3,6 +3,7 @@
 #include "actors/agent_host.hpp"
 #include "actors/directory.hpp"
 #include "actors/log_writer.hpp"
+#include "actors/shell_host.hpp"
 #include "app/exit_code.hpp"
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
@@ -61,7 +62,8 @@ expected<void> check_address(const http_options& http) {
 
 void check_limits(const settings& what) {
   const auto have = raise_open_files();
-  const auto need = needed_open_files(what.http.max_connections, what.agent.max_live);
+  const auto need =
+    needed_open_files(what.http.max_connections, what.agent.max_live + what.shell.max);
   if (have < need)
     logging::warning(
       "server",
@@ -111,7 +113,8 @@ public:
       blocking_(what.blocking_threads),
       actors_config_(what),
       actors_(actors_config_),
-      agents_(actors_, what.agent, metrics) {
+      agents_(actors_, what.agent, metrics),
+      terminals_(actors_, what.shell, what.agent, metrics) {
     metrics_.observe_log([&log, directory = what.log.directory] {
       const auto figures = log.figures();
       std::error_code ignored;
@@ -124,10 +127,10 @@ public:
 
   /// Serves from here on. Returns the port.
   expected<std::uint16_t> start() {
-    services_.reset(new http_services{what_.http, log_, events_, metrics_, directory_, probe_,
-                                      blocking_, what_.agent.workspace_root, TIDEMARK_VERSION,
-                                      what_.agent.rights, stopping_, quiet_,
-                                      what_.agent.settings_path});
+    services_.reset(
+      new http_services{what_.http, log_, events_, metrics_, directory_, probe_, blocking_,
+                        what_.agent.workspace_root, TIDEMARK_VERSION, what_.agent.rights, stopping_,
+                        quiet_, what_.agent.settings_path, shells_, what_.shell.max_message_bytes});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -145,6 +148,9 @@ public:
     caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
     {
       caf::scoped_actor self{actors_};
+      watchdog.now_ending("the shells");
+      if (shells_) // before the workspaces, whose events tell of their end
+        stop_actor(self, shells_, "shells", what_.shell.hangup_grace + 2s);
       watchdog.now_ending("the workspaces");
       stop_actor(self, directory_, "directory", 5s);
       watchdog.now_ending("the connections");
@@ -157,6 +163,9 @@ public:
     watchdog.now_ending("the I/O threads");
     http_.reset();
     services_.reset();
+    if (shells_)
+      caf::anon_send_exit(shells_, caf::exit_reason::user_shutdown);
+    shells_ = shells_actor{};
     watchdog.now_ending("work on the disk");
     blocking_.stop();
     blocking_.join();
@@ -195,6 +204,8 @@ private:
     deps.max_restarts = what_.workspace_restarts;
     directory_ = spawn_directory(actors_, std::move(deps));
     probe_ = agents_.spawn_probe();
+    if (what_.shell.enabled)
+      shells_ = terminals_.spawn(directory_);
     watch_ = actors_.spawn(watch, writer_, directory_);
   }
 
@@ -208,9 +219,11 @@ private:
   actor_config actors_config_;
   caf::actor_system actors_;
   agent_host agents_;
+  shell_host terminals_;
   log_writer_actor writer_;
   directory_actor directory_;
   agent_probe_actor probe_;
+  shells_actor shells_; ///< empty: switched off
   caf::actor watch_;
   std::unique_ptr<http_services> services_;
   std::unique_ptr<http_server> http_;

@@ -305,6 +305,23 @@ std::vector<setting> workspace_settings() {
   };
 }
 
+std::vector<setting> shell_settings() {
+  return {
+    toggle("shell.enabled", "Clients may open shells.", MEMBER(shell.enabled)),
+    number("shell.max", "Shells at a time.", MEMBER(shell.max)),
+    number("shell.max_per_workspace", "Shells at a time in one workspace.",
+           MEMBER(shell.max_per_workspace)),
+    bytes("shell.scrollback", "Output of a shell that a client gets when it attaches.",
+          MEMBER(shell.scrollback_bytes)),
+    bytes("shell.max_message", "Largest message of a shell's client.",
+          MEMBER(shell.max_message_bytes)),
+    duration("shell.idle_timeout", "A shell without a client is ended after this.",
+             MEMBER(shell.idle_timeout)),
+    duration("shell.hangup_grace", "Time that a shell has to end after its hang-up.",
+             MEMBER(shell.hangup_grace)),
+  };
+}
+
 std::vector<setting> server_settings() {
   using logging::level;
   const named_values<level> levels{{"debug", level::debug},
@@ -331,7 +348,7 @@ std::vector<setting> server_settings() {
 std::vector<setting> build_table() {
   std::vector<setting> table;
   for (auto part : {places(), http_settings(), agent_settings(), log_settings(),
-                    workspace_settings(), server_settings()})
+                    workspace_settings(), shell_settings(), server_settings()})
     std::move(part.begin(), part.end(), std::back_inserter(table));
   return table;
 }

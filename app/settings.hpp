@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/agent_options.hpp"
+#include "actors/shell_options.hpp"
 #include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "http/options.hpp"
@@ -27,6 +28,7 @@ struct settings {
 
   http_options http;
   agent_options agent;
+  shell_options shell;
   rocks_log_options log; ///< `directory` is filled in by `resolve`
   workspace_rules rules;
 

@@ -71,6 +71,13 @@ std::optional<std::string_view> bearer_token(std::string_view authorization) {
   return trimmed(authorization.substr(scheme.size()));
 }
 
+std::optional<std::string> token_of_query(std::string_view target) {
+  for (auto& [name, value] : parse_query(split_target(target).query))
+    if (name == "token")
+      return std::move(value);
+  return std::nullopt;
+}
+
 std::string refuse_site(std::string_view fetch_site) {
   if (fetch_site.empty() || fetch_site == "same-origin" || fetch_site == "none")
     return {};

@@ -11,6 +11,10 @@ namespace tidemark {
 /// The token of `Bearer <token>`, the scheme in any case; nothing if the header has another form.
 std::optional<std::string_view> bearer_token(std::string_view authorization);
 
+/// The token of a request's target, `?token=`, taken for WebSockets only: what speaks them in a browser
+/// cannot send headers (contracts: workspace API v1, Transport).
+std::optional<std::string> token_of_query(std::string_view target);
+
 /// Whether a browser page may have sent this on a user's behalf (field failure class B76).
 ///
 /// A request with an `Origin` of another scheme, host or port is refused: a page on another port of

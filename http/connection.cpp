@@ -3,6 +3,7 @@
 #include "base/logging.hpp"
 #include "http/admission.hpp"
 #include "http/uri.hpp"
+#include "http/websocket.hpp"
 
 #include <utility>
 
@@ -169,12 +170,19 @@ task<bool> connection::admit(const router::match& route) {
 
 std::optional<refused_entry> connection::identify(const router::match& route,
                                                   std::optional<std::string_view> token) {
-  auto let_in = context_.gate.admit(token, address_, route.needed);
-  if (let_in)
+  const auto upgrades = route.websocket && websocket::is_wanted(reader_->head());
+  const auto in_url = upgrades && !token ? token_of_query(reader_->target()) : std::nullopt;
+  auto let_in = context_.gate.admit(in_url ? std::optional<std::string_view>{*in_url} : token,
+                                    address_, route.needed);
+  authorized_ = let_in.has_value();
+  if (let_in) {
     who_ = std::move(*let_in);
-  else if (let_in.error().status == 429)
+    return std::nullopt;
+  }
+  if (let_in.error().status == 429)
     context_.services.metrics.http_limit_hit("failed_attempts");
-  return let_in ? std::nullopt : std::optional{std::move(let_in.error())};
+  // What a WebSocket's client understands is a close code, which its handler sends.
+  return upgrades ? std::nullopt : std::optional{std::move(let_in.error())};
 }
 
 task<bool> connection::expects_continue() {
@@ -194,7 +202,12 @@ task<bool> connection::expects_continue() {
 task<bool> connection::handle(router::match route) {
   const auto* handler = route.handler;
   const auto label = route.path_template;
-  auto with = http_exchange{context_, wire_, wake_, reader_->release(), std::move(route), who_};
+  auto with = http_exchange{context_,
+                            wire_,
+                            wake_,
+                            reader_->release(),
+                            std::move(route),
+                            authorized_ ? std::optional{who_} : std::nullopt};
   auto failure = std::string{};
   try {
     co_await (*handler)(with);

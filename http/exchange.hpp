@@ -48,6 +48,8 @@ public:
   [[nodiscard]] virtual bool client_left() const = 0;
 };
 
+class websocket; // http/websocket.hpp
+
 /// Work on the blocking pool, begun by a coroutine that does something else until it needs the result.
 template <class Result>
 class pool_work {
@@ -97,6 +99,13 @@ public:
   /// Starts a streamed answer: headers are flushed at once.
   virtual task<std::unique_ptr<body_stream>>
   stream(int status, std::string content_type, std::map<std::string, std::string> headers = {}) = 0;
+
+  /// Whether the client has shown a token of this server; only a WebSocket's handler is called for
+  /// one that has not.
+  [[nodiscard]] virtual bool authorized() const = 0;
+  /// Answers the request for a WebSocket. Null if it was none, or a broken one, and then the request
+  /// has been answered.
+  virtual task<std::unique_ptr<websocket>> upgrade(std::size_t max_message_bytes) = 0;
 
   /// True once the client has closed its side or the connection broke: nobody waits any more.
   [[nodiscard]] virtual bool client_left() = 0;

@@ -3,6 +3,7 @@
 #include "http/chunked_body.hpp"
 #include "http/problem.hpp"
 #include "http/uri.hpp"
+#include "http/websocket.hpp"
 
 #include <fmt/format.h>
 
@@ -52,13 +53,14 @@ void append_head(std::string& out, const response_head& head,
 
 http_exchange::http_exchange(connection_context& context, std::shared_ptr<wire> line,
                              std::shared_ptr<wake_event> wake, http_request request,
-                             router::match route, caller who)
+                             router::match route, std::optional<caller> who)
   : context_(context),
     wire_(std::move(line)),
     wake_(std::move(wake)),
     request_(std::move(request)),
     route_(std::move(route)),
-    who_(std::move(who)) {
+    who_(who.value_or(caller{})),
+    authorized_(who.has_value()) {
   const auto target = std::string_view{request_.target().data(), request_.target().size()};
   query_ = parse_query(split_target(target).query);
 }
@@ -145,6 +147,27 @@ http_exchange::stream(int status, std::string content_type,
   auto body = std::make_unique<chunked_body>(wire_, wake_, how);
   body->start(result == wire::outcome::done);
   co_return body;
+}
+
+task<std::unique_ptr<websocket>> http_exchange::upgrade(std::size_t max_message_bytes) {
+  // What a client sends before it knows the answer would be lost to the WebSocket.
+  if (!websocket::is_wanted(request_) || wire_->input().size() > 0) {
+    auto headers = std::map<std::string, std::string>{};
+    headers["Upgrade"] = "websocket";
+    auto what = problem{};
+    what.status = 426;
+    what.code = "invalid_argument";
+    what.detail = "this path speaks WebSocket (RFC 6455)";
+    co_await send_problem(*this, std::move(what), std::move(headers));
+    co_return nullptr;
+  }
+  auto limits = websocket::limits{};
+  limits.message_bytes = max_message_bytes;
+  limits.stall = context_.services.options.write_timeout;
+  streamed_ = true;
+  auto opened = co_await websocket::accept(wire_, wake_, request_, limits);
+  status_ = opened ? 101 : 400;
+  co_return opened;
 }
 
 std::shared_ptr<void> http_exchange::hold_server() {

@@ -42,7 +42,7 @@ class http_exchange final : public exchange {
 public:
   http_exchange(connection_context& context, std::shared_ptr<wire> line,
                 std::shared_ptr<wake_event> wake, http_request request, router::match route,
-                caller who);
+                std::optional<caller> who);
 
   [[nodiscard]] const http_request& request() const override { return request_; }
   [[nodiscard]] std::string_view route() const override { return route_.path_template; }
@@ -59,6 +59,9 @@ public:
   task<bool> send_text(int status, std::string content_type, std::string body) override;
   task<std::unique_ptr<body_stream>> stream(int status, std::string content_type,
                                             std::map<std::string, std::string> headers) override;
+
+  [[nodiscard]] bool authorized() const override { return authorized_; }
+  task<std::unique_ptr<websocket>> upgrade(std::size_t max_message_bytes) override;
 
   [[nodiscard]] bool client_left() override { return wire_->peer_left(); }
 
@@ -82,6 +85,7 @@ private:
   router::match route_;
   caller who_;
   std::vector<std::pair<std::string, std::string>> query_;
+  bool authorized_;
   int status_ = 0;
   bool reusable_ = false;
   bool streamed_ = false;

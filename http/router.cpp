@@ -33,6 +33,11 @@ void router::add(std::string_view method, std::string_view path_template, route_
                      needed.value_or(method == "GET" ? scope::read : scope::write)});
 }
 
+void router::add_websocket(std::string_view path_template, route_handler handler, scope needed) {
+  add("GET", path_template, std::move(handler), needed);
+  routes_.back().websocket = true;
+}
+
 router::match router::find(std::string_view method, std::string_view path) const {
   match found;
   auto segments = split_path(path);
@@ -56,6 +61,7 @@ router::match router::find(std::string_view method, std::string_view path) const
       continue;
     found.handler = &r.handler;
     found.needed = r.needed;
+    found.websocket = r.websocket;
     for (std::size_t i = 0; i < segments.size(); ++i)
       if (is_parameter(r.segments[i]))
         found.params.emplace(r.segments[i].substr(1, r.segments[i].size() - 2), segments[i]);

@@ -17,11 +17,15 @@ public:
   /// `needed` is what the caller's token must grant; by default `read` for GET, else `write`.
   void add(std::string_view method, std::string_view path_template, route_handler handler,
            std::optional<scope> needed = std::nullopt);
+  /// A path that speaks WebSocket. Its handler is also called for clients that are not authorised
+  /// (exchange::authorized): what such a client understands is a close code, not a status.
+  void add_websocket(std::string_view path_template, route_handler handler, scope needed);
 
   struct match {
     const route_handler* handler = nullptr; ///< null: no route for this path or method
     std::string_view path_template = "unmatched";
     scope needed = scope::read; ///< also without a handler: strangers learn of no path
+    bool websocket = false;
     std::map<std::string, std::string, std::less<>> params; ///< percent-decoded
     std::vector<std::string> allowed; ///< methods of the path, if only the method is wrong
   };
@@ -34,6 +38,7 @@ private:
     std::vector<std::string> segments;
     route_handler handler;
     scope needed;
+    bool websocket = false;
   };
   std::vector<route> routes_;
 };
@@ -47,5 +52,6 @@ void add_verify_routes(router& to);  ///< native: proof of one workspace      (h
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
+void add_shell_routes(router& to); ///< v1: shells, over REST and WebSocket   (http/shell_api.cpp)
 
 } // namespace tidemark

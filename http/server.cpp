@@ -94,6 +94,7 @@ struct http_server::state {
     add_verify_routes(routes);
     add_message_routes(routes);
     add_workspace_routes(routes);
+    add_shell_routes(routes);
   }
 
   caf::actor_system& system;

@@ -25,9 +25,11 @@ struct http_services {
   std::string workspace_root;
   std::string version;
   policy rights = policy::agent;
-  std::atomic<bool>& stopping;    ///< set when shutdown has begun
-  std::atomic<bool>& quiet;       ///< set when it has come so far that no event follows
-  std::string settings_path = {}; ///< SETTINGS_PATH: model providers
+  std::atomic<bool>& stopping;               ///< set when shutdown has begun
+  std::atomic<bool>& quiet;                  ///< set when it has come so far that no event follows
+  std::string settings_path = {};            ///< SETTINGS_PATH: model providers
+  shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
+  std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
 };
 
 } // namespace tidemark

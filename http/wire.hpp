@@ -52,6 +52,10 @@ public:
   /// The peer has closed its side in order, as far as reading has shown.
   [[nodiscard]] bool peer_ended() const { return peer_ended_; }
 
+  /// The socket for a protocol that takes the connection over, and the deadline of what it writes.
+  [[nodiscard]] tcp_socket& socket() { return socket_; }
+  void write_until(std::optional<clock::time_point> deadline) { write_by_ = deadline; }
+
   /// Cancels operations whose deadline has passed.
   void expire(clock::time_point now);
   /// Ends all operations; the coroutine that owns the connection then leaves.

@@ -45,9 +45,10 @@ const label_values error_codes{"wrong_offset", "fenced",  "too_large", "full",
                                "io",           "corrupt", "other"};
 const label_values kill_reasons{"cancel",  "interrupt", "silence",  "idle", "evicted",
                                 "changed", "shutdown",  "leftover", "other"};
-const label_values components{"workspace", "agent_session", "directory", "http",
-                              "log",       "probe",         "other"};
+const label_values components{"workspace", "agent_session", "directory", "shell",
+                              "http",      "log",           "probe",     "other"};
 const label_values methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"};
+const label_values shell_ends{"program", "client", "disconnect", "idle", "server"};
 const label_values token_kinds{"input", "output", "cache_read", "cache_write"};
 
 /// One counter a label value; values outside the set count as the last one.
@@ -191,6 +192,17 @@ struct instruments::families {
                                         .Name("tidemark_cost_usd_total")
                                         .Help("Cost reported by agents, by model")
                                         .Register(registry);
+
+  // -- shells ----------------------------------------------------------------
+  Gauge& shells = gauge(r, "tidemark_shells_open", "Shells whose processes live");
+  Counter& shells_opened = counter(r, "tidemark_shells_opened_total", "Shells opened");
+  counter_set shells_closed{r, "tidemark_shells_closed_total", "Shells ended, by whom", "by",
+                            shell_ends};
+  Counter& shell_in = counter(r, "tidemark_shell_input_bytes_total", "Bytes typed into shells");
+  Counter& shell_out = counter(r, "tidemark_shell_output_bytes_total", "Bytes shown by shells");
+  Counter& shell_cut =
+    counter(r, "tidemark_shell_skipped_bytes_total",
+            "Output that clients did not get because another one of the shell was faster");
 
   // -- readers ---------------------------------------------------------------
   Gauge& sse_readers = gauge(r, "tidemark_readers", "Open event streams");
@@ -359,6 +371,28 @@ void instruments::usage(std::string_view model, std::int64_t input, std::int64_t
     families_->tokens.Add({{"model", name}, {"kind", token_kinds[kind]}})
       .Increment(static_cast<double>(std::max<std::int64_t>(counts[kind], 0)));
   families_->cost.Add({{"model", name}}).Increment(std::max(cost_usd, 0.0));
+}
+
+void instruments::shell_opened() {
+  families_->shells.Increment();
+  families_->shells_opened.Increment();
+}
+
+void instruments::shell_closed(std::string_view by) {
+  families_->shells.Decrement();
+  families_->shells_closed.at(by).Increment();
+}
+
+void instruments::shell_input(std::size_t bytes) {
+  families_->shell_in.Increment(static_cast<double>(bytes));
+}
+
+void instruments::shell_output(std::size_t bytes) {
+  families_->shell_out.Increment(static_cast<double>(bytes));
+}
+
+void instruments::shell_skipped(std::size_t bytes) {
+  families_->shell_cut.Increment(static_cast<double>(bytes));
 }
 
 void instruments::readers(std::int64_t change) {

@@ -72,6 +72,15 @@ public:
   void usage(std::string_view model, std::int64_t input, std::int64_t output,
              std::int64_t cache_read, std::int64_t cache_write, double cost_usd);
 
+  // -- shells ----------------------------------------------------------------
+  void shell_opened();
+  /// `by` is one of program, client, disconnect, idle, server.
+  void shell_closed(std::string_view by);
+  void shell_input(std::size_t bytes);
+  void shell_output(std::size_t bytes);
+  /// Output that a client did not get because it was too slow.
+  void shell_skipped(std::size_t bytes);
+
   // -- readers ---------------------------------------------------------------
   void readers(std::int64_t change);
   /// `source` is `tail` (live) or `log` (replayed).

@@ -37,18 +37,24 @@ constexpr std::chrono::milliseconds clean_up_limit{250};
 /// also after its owner has let go.
 class guarded_process : public std::enable_shared_from_this<guarded_process> {
 public:
-  guarded_process(net::io_context& io, spawned started, std::string mark, child::callbacks events)
+  guarded_process(net::io_context& io, spawned started, std::string mark, bool terminal,
+                  child::callbacks events)
     : mark_(std::move(mark)),
+      terminal_(terminal),
       guard_pid_(started.guard_pid),
       agent_pid_(started.agent_pid),
       control_(std::move(started.control)),
       guard_(io.get_executor(), started.guard.release()),
       in_(io.get_executor(), started.standard_input.release()),
       out_(io.get_executor(), started.standard_output.release()),
-      err_(io.get_executor(), started.standard_error.release()),
+      err_(io.get_executor()),
       drain_(io.get_executor()),
       patience_(io.get_executor()),
-      events_(std::move(events)) {}
+      events_(std::move(events)),
+      err_open_(started.standard_error.get() >= 0) {
+    if (err_open_)
+      err_.assign(started.standard_error.release());
+  }
 
   ~guarded_process() {
     if (reaped_)
@@ -61,7 +67,8 @@ public:
 
   void start() {
     read(out_, out_buffer_, out_open_, events_.on_stdout);
-    read(err_, err_buffer_, err_open_, events_.on_stderr);
+    if (err_open_)
+      read(err_, err_buffer_, err_open_, events_.on_stderr);
     guard_.async_wait(descriptor::wait_read,
                       [self = shared_from_this()](error_code) { self->on_guard_ended(); });
   }
@@ -69,6 +76,7 @@ public:
   void write(std::string bytes) {
     if (!in_.is_open() || closing_in_ || bytes.empty())
       return;
+    pending_input_ += bytes.size();
     input_.push_back(std::move(bytes));
     if (input_.size() == 1)
       write_next();
@@ -78,6 +86,13 @@ public:
     closing_in_ = true;
     if (input_.empty())
       shut_input();
+  }
+
+  [[nodiscard]] std::size_t pending_input() const { return pending_input_; }
+
+  void resize(terminal_size size) {
+    if (terminal_ && out_.is_open())
+      resize_terminal(out_.native_handle(), size);
   }
 
   void order(char what) {
@@ -154,13 +169,17 @@ private:
     if (failed) {
       // The agent has closed its end; its exit tells the rest.
       input_.clear();
+      pending_input_ = 0;
       return shut_input();
     }
+    pending_input_ -= input_.front().size();
     input_.pop_front();
     if (!input_.empty())
-      write_next();
-    else if (closing_in_)
+      return write_next();
+    if (closing_in_)
       shut_input();
+    if (!detached_ && events_.on_input_taken)
+      events_.on_input_taken();
   }
 
   void shut_input() {
@@ -234,6 +253,7 @@ private:
   }
 
   std::string mark_;
+  bool terminal_;
   int guard_pid_;
   int agent_pid_;
   owned_fd control_;
@@ -247,10 +267,11 @@ private:
   buffer out_buffer_;
   buffer err_buffer_;
   std::deque<std::string> input_;
+  std::size_t pending_input_ = 0; // bytes of input_
   child_exit exit_;
   bool closing_in_ = false;
   bool out_open_ = true;
-  bool err_open_ = true;
+  bool err_open_;
   bool out_reading_ = false;
   bool paused_ = false;
   bool reaped_ = false;
@@ -265,6 +286,8 @@ public:
   ~guarded_child() override { process_->let_go(); }
 
   void write(std::string bytes) override { process_->write(std::move(bytes)); }
+  [[nodiscard]] std::size_t pending_input() const override { return process_->pending_input(); }
+  void resize(terminal_size size) override { process_->resize(size); }
   void close_stdin() override { process_->close_stdin(); }
   void signal(int number) override {
     if (number >= 1 && number <= 64)
@@ -292,7 +315,7 @@ expected<std::unique_ptr<child>> child::spawn(boost::asio::io_context& io, child
   if (!started)
     return tl::make_unexpected(started.error());
   auto process = std::make_shared<guarded_process>(io, std::move(*started), std::move(options.mark),
-                                                   std::move(events));
+                                                   options.terminal.has_value(), std::move(events));
   process->start();
   return std::make_unique<guarded_child>(std::move(process));
 }

@@ -1,11 +1,14 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "process/terminal.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +29,9 @@ struct child_options {
   /// Put into the environment as `process_mark` (process/orphans.hpp) and unique to this child, so
   /// that its helpers are found though the guard was killed. Empty: no mark.
   std::string mark = {};
+  /// Run it in a terminal of this size, which controls its session: what it shows comes as stdout,
+  /// there is no stderr, and what is written is what a user types.
+  std::optional<terminal_size> terminal = {};
 };
 
 /// How a child ended.
@@ -48,6 +54,8 @@ public:
     /// Called once, after the process has ended and its output was read: to end of file, or for
     /// `drain_limit` if something still holds the pipe.
     std::function<void(child_exit)> on_exit;
+    /// The process has taken all that was written; its last write may still be on the stack.
+    std::function<void()> on_input_taken = {};
   };
   static constexpr std::chrono::milliseconds drain_limit{2000};
   static constexpr std::chrono::milliseconds guard_limit{2000};
@@ -59,6 +67,10 @@ public:
 
   /// Queues bytes for stdin; never blocks, never raises SIGPIPE. Ignored once stdin is closed.
   virtual void write(std::string bytes) = 0;
+  /// Bytes that were written and not yet taken by the process, to within one write.
+  [[nodiscard]] virtual std::size_t pending_input() const = 0;
+  /// Changes the size of its terminal. Ignored without one.
+  virtual void resize(terminal_size size) = 0;
   /// Closes stdin after what is queued.
   virtual void close_stdin() = 0;
   /// Sends a signal to the main process alone.
@@ -66,7 +78,7 @@ public:
   /// Kills the whole tree at once (SIGKILL). A guard that has not done it after `guard_limit` is
   /// killed itself, and the tree is found by its session and its mark.
   virtual void kill_tree() = 0;
-  /// Stops and restarts reading stdout: back pressure while the log is behind.
+  /// Stops and restarts reading stdout: back pressure while whoever reads it is behind.
   virtual void pause_output(bool paused) = 0;
   [[nodiscard]] virtual int pid() const = 0;
 };

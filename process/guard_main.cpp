@@ -1,12 +1,13 @@
-// tidemark-guard [--cwd DIR] -- argv…
+// tidemark-guard [--cwd DIR] [--tty] -- argv…
 //
 // Stands between the server and one agent, so that nothing the agent starts outlives it:
 //   - it is the reaper of all descendants, also of those that left the session or lost their parent;
 //   - it kills them all when the agent ends, when it is told to, and when the server dies;
 //   - it ends as the agent did: same exit code, or same signal.
+// With --tty the agent is a shell: descriptor 0 is a terminal that becomes its controlling one.
 //
 // Descriptor 3 is a stream socket to the server. The guard says one line on it: `pid N` when the
-// agent runs, `cwd ERRNO` or `exec ERRNO` when it cannot be started, `fork ERRNO` if there is no
+// agent runs, `cwd ERRNO`, `tty ERRNO` or `exec ERRNO` when it cannot be started, `fork ERRNO` if there is no
 // room for it; and `end 0` when nothing is left, so that a guard that was killed is told from one that
 // did its work. Each byte that the server says is an order: 1 to 64 sends that signal to the agent
 // alone, 'K' kills the whole tree. End of file means that the server is gone: kills the tree too.
@@ -23,6 +24,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -41,6 +43,7 @@ constexpr long kill_limit_ms = 10'000;
 
 struct launch {
   const char* cwd = nullptr;
+  bool terminal = false;
   char** argv = nullptr;
 };
 
@@ -76,7 +79,7 @@ bool enter(const char* directory) {
     (void) !::write(report, &why, sizeof why);
     ::_exit(cannot_start);
   };
-  // A session of its own: no terminal to open, and `kill 0` does not reach the guard.
+  // A session of its own: no terminal to open but its own, and `kill 0` does not reach the guard.
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != guard)
@@ -84,6 +87,9 @@ bool enter(const char* directory) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Without it ^C and changes of size reach nobody, and there is no /dev/tty.
+  if (what.terminal && ::ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0)
+    give_up("tty");
   if (what.cwd && !enter(what.cwd))
     give_up("cwd");
   ::execvp(what.argv[0], what.argv);
@@ -288,6 +294,10 @@ bool read_arguments(int argc, char** argv, launch& out) {
     out.cwd = argv[at + 1];
     at += 2;
   }
+  if (at < argc && std::strcmp(argv[at], "--tty") == 0) {
+    out.terminal = true;
+    ++at;
+  }
   if (at + 1 >= argc || std::strcmp(argv[at], "--") != 0)
     return false;
   out.argv = argv + at + 1;
@@ -299,9 +309,10 @@ bool read_arguments(int argc, char** argv, launch& out) {
 int main(int argc, char** argv) {
   launch what;
   if (!read_arguments(argc, argv, what) || ::fcntl(server, F_SETFD, FD_CLOEXEC) != 0) {
-    std::fputs("usage: tidemark-guard [--cwd DIR] -- argv… (started by tidemark, a socket as "
-               "descriptor 3)\n",
-               stderr);
+    std::fputs(
+      "usage: tidemark-guard [--cwd DIR] [--tty] -- argv… (started by tidemark, a socket as "
+      "descriptor 3)\n",
+      stderr);
     return 2;
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -57,6 +57,44 @@ expected<channel> make_control() {
   return channel{lifted(ends[0]), lifted(ends[1])};
 }
 
+struct standard_streams {
+  channel in;
+  channel out;
+  channel err;
+};
+
+expected<standard_streams> make_pipes() {
+  auto in = make_pipe(true);
+  auto out = make_pipe(false);
+  auto err = make_pipe(false);
+  for (const auto* made : {&in, &out, &err})
+    if (!*made)
+      return tl::make_unexpected(made->error());
+  return standard_streams{std::move(*in), std::move(*out), std::move(*err)};
+}
+
+owned_fd duplicate(const owned_fd& fd) {
+  return owned_fd{::fcntl(fd.get(), F_DUPFD_CLOEXEC, guard_control + 1)};
+}
+
+/// One terminal in the place of three pipes. Our end twice: it is read and written independently.
+expected<standard_streams> make_terminal(terminal_size size) {
+  const auto opened = open_terminal(size);
+  if (!opened)
+    return tl::make_unexpected(opened.error());
+  standard_streams made;
+  made.out.ours = lifted(opened->ours);
+  made.out.theirs = lifted(opened->theirs);
+  made.in.ours = duplicate(made.out.ours);
+  made.in.theirs = duplicate(made.out.theirs);
+  made.err.theirs = duplicate(made.out.theirs);
+  for (const auto* fd :
+       {&made.out.ours, &made.out.theirs, &made.in.ours, &made.in.theirs, &made.err.theirs})
+    if (fd->get() < 0)
+      return fail(errc::io, "cannot open a terminal: " + reason(errno));
+  return made;
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
   out.reserve(texts.size() + 1);
@@ -72,6 +110,8 @@ std::vector<std::string> guard_arguments(const child_options& options) {
     argv.push_back("--cwd");
     argv.push_back(options.cwd);
   }
+  if (options.terminal)
+    argv.push_back("--tty");
   argv.push_back("--");
   argv.insert(argv.end(), options.argv.begin(), options.argv.end());
   return argv;
@@ -179,25 +219,25 @@ void reap_guard(int guard_pid, int guard_pidfd, int limit_ms) {
 expected<spawned> spawn_guarded(const child_options& options) {
   if (options.argv.empty())
     return fail(errc::invalid_argument, "no program to run");
-  auto in = make_pipe(true);
-  auto out = make_pipe(false);
-  auto err = make_pipe(false);
+  auto streams = options.terminal ? make_terminal(*options.terminal) : make_pipes();
+  if (!streams)
+    return tl::make_unexpected(streams.error());
   auto control = make_control();
-  for (const auto* made : {&in, &out, &err, &control})
-    if (!*made)
-      return tl::make_unexpected(made->error());
+  if (!control)
+    return tl::make_unexpected(control.error());
+  auto& [in, out, err] = *streams;
 
   spawn_recipe recipe;
-  recipe.place(in->theirs, 0);
-  recipe.place(out->theirs, 1);
-  recipe.place(err->theirs, 2);
+  recipe.place(in.theirs, 0);
+  recipe.place(out.theirs, 1);
+  recipe.place(err.theirs, 2);
   recipe.place(control->theirs, guard_control);
   ::posix_spawn_file_actions_addclosefrom_np(&recipe.actions, guard_control + 1);
   const auto pid = execute_guard(options, recipe);
   if (!pid)
     return tl::make_unexpected(pid.error());
-  for (auto* made : {&in, &out, &err, &control})
-    (*made)->theirs.reset(); // so that the channels end when the child's side is gone
+  for (auto* made : {&in, &out, &err, &*control})
+    made->theirs.reset(); // so that the channels end when the child's side is gone
 
   spawned child;
   child.guard_pid = *pid;
@@ -215,9 +255,9 @@ expected<spawned> spawn_guarded(const child_options& options) {
   }
   child.agent_pid = number;
   child.control = std::move(control->ours);
-  child.standard_input = std::move(in->ours);
-  child.standard_output = std::move(out->ours);
-  child.standard_error = std::move(err->ours);
+  child.standard_input = std::move(in.ours);
+  child.standard_output = std::move(out.ours);
+  child.standard_error = std::move(err.ours);
   return child;
 }
 

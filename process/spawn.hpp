@@ -34,9 +34,9 @@ struct spawned {
   int agent_pid = 0;
   owned_fd guard;   ///< pidfd of the guard
   owned_fd control; ///< socket to the guard (process/guard_main.cpp): orders and its lifeline
-  owned_fd standard_input; ///< write end
+  owned_fd standard_input; ///< write end; in a terminal the same end as standard_output
   owned_fd standard_output;
-  owned_fd standard_error;
+  owned_fd standard_error; ///< none in a terminal
 };
 
 /// Starts the guard and waits until the agent has been executed (some milliseconds).
