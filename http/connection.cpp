@@ -2,6 +2,7 @@
 
 #include "base/logging.hpp"
 #include "http/admission.hpp"
+#include "http/auth.hpp"
 #include "http/uri.hpp"
 #include "http/websocket.hpp"
 
