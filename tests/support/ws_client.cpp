@@ -147,17 +147,15 @@ void ws_client::run() {
   std::string bytes = std::move(early_);
   std::array<char, 65'536> piece{};
   const long pace = how_.bytes_per_second;
-  // In twenty pieces a second.
-  const auto at_once = pace > 0 ? static_cast<std::size_t>(std::max(1L, pace / 20)) : piece.size();
   for (;;) {
     while (status_ == 101 && take_frame(bytes)) {}
-    const auto got = ::recv(socket_, piece.data(), std::min(at_once, piece.size()), 0);
+    const auto got = ::recv(socket_, piece.data(), piece.size(), 0);
     if (got <= 0) {
       break;
     }
     bytes.append(piece.data(), static_cast<std::size_t>(got));
     if (pace > 0) {
-      std::this_thread::sleep_for(milliseconds(50));
+      std::this_thread::sleep_for(std::chrono::microseconds(got * 1'000'000 / pace));
     }
   }
   const std::lock_guard lock(mutex_);
