@@ -39,15 +39,15 @@ std::string history::take(const json& event) {
   logged_.push_back(digest_of(event));
   if (const auto seen = shown_.find(offset); seen != shown_.end()) {
     if (parse_json(seen->second).value_or(json()) != event) {
-      return "offset " + std::to_string(offset) + " was shown as " + seen->second
-             + " and is now " + event.dump();
+      return "offset " + std::to_string(offset) + " was shown as " + seen->second + " and is now "
+             + event.dump();
     }
     shown_.erase(seen);
   }
   const std::string type = string_or(event, "type");
   const std::string turn = string_or(event, "turn");
-  std::string problem = type.starts_with("item.") ? take_item(type, turn, event)
-                                                  : take_turn(type, turn, event);
+  std::string problem =
+    type.starts_with("item.") ? take_item(type, turn, event) : take_turn(type, turn, event);
   return problem.empty() ? problem : problem + ": " + event.dump();
 }
 
@@ -72,8 +72,8 @@ std::string history::take_turn(const std::string& type, const std::string& turn,
     queue_.pop_front();
     running_ = turn;
   } else if (type == "turn.completed") {
-    const auto dangling = std::ranges::any_of(
-      open_items_, [&](const auto& each) { return each.second == turn; });
+    const auto dangling =
+      std::ranges::any_of(open_items_, [&](const auto& each) { return each.second == turn; });
     if (dangling) {
       return "a turn ended with an open item";
     }
@@ -115,8 +115,8 @@ std::string history::take_item(const std::string& type, const std::string& turn,
 
 std::string history::missing() const {
   if (!shown_.empty()) {
-    return "offset " + std::to_string(shown_.begin()->first) + " was shown to a reader and is gone: "
-           + shown_.begin()->second;
+    return "offset " + std::to_string(shown_.begin()->first)
+           + " was shown to a reader and is gone: " + shown_.begin()->second;
   }
   for (const auto& [turn, offset] : acknowledged_) {
     const auto found = turns_.find(turn);

@@ -33,7 +33,9 @@ public:
   /// Where a reader that was shown all of it so far goes on.
   [[nodiscard]] std::uint64_t reader_at() const { return reader_at_; }
   /// Turns that were queued and have not ended.
-  [[nodiscard]] std::size_t open_turns() const { return queue_.size() + (running_.empty() ? 0 : 1); }
+  [[nodiscard]] std::size_t open_turns() const {
+    return queue_.size() + (running_.empty() ? 0 : 1);
+  }
 
 private:
   struct turn_state {
@@ -49,9 +51,9 @@ private:
 
   std::uint64_t head_ = 0;
   std::uint64_t reader_at_ = 0;
-  std::vector<std::size_t> logged_; ///< what the log has, in short
-  std::map<std::uint64_t, std::string> shown_;       ///< not compared with the log yet
-  std::map<std::string, std::uint64_t> acknowledged_;///< turn -> offset
+  std::vector<std::size_t> logged_;                   ///< what the log has, in short
+  std::map<std::uint64_t, std::string> shown_;        ///< not compared with the log yet
+  std::map<std::string, std::uint64_t> acknowledged_; ///< turn -> offset
   std::map<std::string, turn_state> turns_;
   std::set<std::string> keys_; ///< idempotency keys
   std::deque<std::string> queue_;

@@ -16,20 +16,15 @@ using std::chrono::milliseconds;
 constexpr int turns_a_life = 3;
 
 std::string some_prompt(std::mt19937_64& dice) {
-  const auto words = "WORDS " + std::to_string(10 + dice() % 100) + " " + std::to_string(dice() % 3);
+  const auto words =
+    "WORDS " + std::to_string(10 + dice() % 100) + " " + std::to_string(dice() % 3);
   switch (dice() % 8) {
-    case 0:
-      return "TOOL sleep 0.0" + std::to_string(dice() % 10) + "; echo x >> tool.txt\n" + words;
-    case 1:
-      return "TOOL sleep 30";
-    case 2:
-      return "ORPHAN 300\nTOOL sleep 30";
-    case 3:
-      return "IGNORETERM\n" + words;
-    case 4:
-      return "BACKGROUND 60000\n" + words;
-    default:
-      return words;
+  case 0: return "TOOL sleep 0.0" + std::to_string(dice() % 10) + "; echo x >> tool.txt\n" + words;
+  case 1: return "TOOL sleep 30";
+  case 2: return "ORPHAN 300\nTOOL sleep 30";
+  case 3: return "IGNORETERM\n" + words;
+  case 4: return "BACKGROUND 60000\n" + words;
+  default: return words;
   }
 }
 
@@ -45,10 +40,9 @@ public:
     if (unanswered_.empty()) {
       unanswered_ = {with.any(dice), "key-" + std::to_string(dice()), some_prompt(dice)};
     }
-    const http_reply reply =
-      stage.client.post(of(unanswered_.workspace, "turns"),
-                        json::object({{"prompt", unanswered_.prompt}}),
-                        {{"Idempotency-Key", unanswered_.key}});
+    const http_reply reply = stage.client.post(of(unanswered_.workspace, "turns"),
+                                               json::object({{"prompt", unanswered_.prompt}}),
+                                               {{"Idempotency-Key", unanswered_.key}});
     if (reply.status != 202 && reply.status != 200) {
       return;
     }
@@ -190,8 +184,8 @@ public:
     if (!poll_until(gone, std::chrono::seconds(5))) {
       return "what agents of the killed server had left still runs 5 s after the new start";
     }
-    slowest_ = std::max(slowest_, std::chrono::duration_cast<milliseconds>(
-                                    std::chrono::steady_clock::now() - began));
+    slowest_ = std::max(
+      slowest_, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began));
     return {};
   }
 
@@ -239,8 +233,8 @@ std::unique_ptr<participant> make_orphan_watch(milliseconds& slowest, std::size_
 std::string take_new_events(const scene& stage, workspace_set& with, std::uint64_t& checked) {
   for (auto& [name, known] : with.histories) {
     for (;;) {
-      const auto reply = stage.client.get(
-        of(name, "events?limit=1000&after=" + std::to_string(known.head())));
+      const auto reply =
+        stage.client.get(of(name, "events?limit=1000&after=" + std::to_string(known.head())));
       const json page = reply.parsed();
       const json& events = array_at(page, "events");
       if (reply.status != 200 && !(reply.status == 404 && known.head() == 0)) {
