@@ -95,6 +95,8 @@ rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in
                               int max_open_files) {
   rocksdb::DBOptions options;
   options.create_if_missing = how.create;
+  if (how.below)
+    options.env = how.below;
   options.info_log = std::make_shared<forwarding_logger>();
   // Point in time would open, without a word, up to a damaged byte in the middle of synced data.
   options.wal_recovery_mode = point_in_time

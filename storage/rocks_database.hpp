@@ -12,6 +12,7 @@
 namespace rocksdb {
 class ColumnFamilyHandle;
 class DB;
+class Env;
 class Status;
 } // namespace rocksdb
 
@@ -37,6 +38,7 @@ public:
     bool create = false;
     bool read_only = false;
     bool accept_wal_loss = false;
+    rocksdb::Env* below = nullptr; ///< the operating system; null for the real one. Outlives it
   };
 
   /// Errors: `corrupt`, `full`, `io`.

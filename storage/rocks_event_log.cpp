@@ -53,14 +53,17 @@ expected<rocks_event_log::lease> rocks_event_log::borrow() const {
   return lease{*this};
 }
 
-rocks_event_log::rocks_event_log(rocks_log_options options, data_directory directory)
+rocks_event_log::rocks_event_log(rocks_log_options options, data_directory directory,
+                                 rocksdb::Env* below)
   : options_(std::move(options)),
     directory_(std::move(directory)),
+    below_(below),
     blobs_(directory_.path() / "blobs") {}
 
 rocks_event_log::~rocks_event_log() = default;
 
-expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options options) {
+expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options options,
+                                                           rocksdb::Env* below) {
   const auto started = std::chrono::steady_clock::now();
   auto directory =
     data_directory::open(options.directory, options.read_only, options.accept_wal_loss);
@@ -68,7 +71,7 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
     return tl::unexpected(directory.error());
   const auto create = directory->is_new();
   std::unique_ptr<rocks_event_log> log{
-    new rocks_event_log{std::move(options), std::move(*directory)}};
+    new rocks_event_log{std::move(options), std::move(*directory), below}};
   auto database = log->open_database(create);
   if (!database)
     return tl::unexpected(database.error());
@@ -91,7 +94,7 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
 
 expected<std::unique_ptr<rocks_database>> rocks_event_log::open_database(bool create) const {
   return rocks_database::open({directory_.path(), options_.max_wal_bytes, create,
-                               options_.read_only, options_.accept_wal_loss});
+                               options_.read_only, options_.accept_wal_loss, below_});
 }
 
 expected<rocks_event_log::log_state> rocks_event_log::load(const rocks_database& database) {

@@ -12,6 +12,7 @@
 #include <mutex>
 
 namespace rocksdb {
+class Env;
 class WriteBatch;
 } // namespace rocksdb
 
@@ -23,7 +24,10 @@ namespace tidemark {
 /// them, so nothing is visible before it is durable, whatever the database already shows.
 class rocks_event_log final : public event_log {
 public:
-  static expected<std::unique_ptr<event_log>> open(rocks_log_options options);
+  /// `below` stands in for the operating system, so that tests can have disks that fail; null for
+  /// the real one. It outlives the log.
+  static expected<std::unique_ptr<event_log>> open(rocks_log_options options,
+                                                   rocksdb::Env* below = nullptr);
   ~rocks_event_log() override;
 
   expected<stream_info> acquire(std::string_view name) override;
@@ -58,7 +62,7 @@ private:
     timestamp last_commit;
   };
 
-  rocks_event_log(rocks_log_options options, data_directory directory);
+  rocks_event_log(rocks_log_options options, data_directory directory, rocksdb::Env* below);
 
   // -- opening (rocks_event_log.cpp) -------------------------------------------
   [[nodiscard]] expected<std::unique_ptr<rocks_database>> open_database(bool create) const;
@@ -100,6 +104,7 @@ private:
 
   const rocks_log_options options_;
   const data_directory directory_;
+  rocksdb::Env* const below_;
   blob_store blobs_;
   sha256_hasher hasher_;                       // used by the committing thread only
   bool commits_marked_ = false;                // likewise: the directory is known to hold events
