@@ -1,4 +1,4 @@
-#include "tests/http/v1_client.hpp"
+#include "tests/support/v1_client.hpp"
 #include "tests/http/v1_stage.hpp"
 
 #include <catch2/catch.hpp>

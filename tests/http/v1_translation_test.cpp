@@ -1,5 +1,5 @@
 #include "tests/http/v1_events.hpp"
-#include "tests/http/v1_lines.hpp"
+#include "tests/support/v1_lines.hpp"
 
 #include <catch2/catch.hpp>
 
