@@ -128,6 +128,9 @@ struct settle_pending {
   std::vector<std::string> ids;
   std::string via;
 };
+struct settle_reply {
+  std::vector<std::string> ids; ///< those that were pending until now, each once
+};
 
 struct done {}; ///< the answer of commands that only succeed or fail
 
@@ -135,7 +138,7 @@ using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt
                              reset_session, describe_workspace, get_queue, client_received,
                              client_left, get_pending, settle_pending>;
 using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
-                            queue_reply, pending_reply>;
+                            queue_reply, pending_reply, settle_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;
@@ -148,6 +151,7 @@ struct workspace_summary {
   std::optional<std::string> session;
   bool busy = false;
   std::optional<std::vector<std::string>> tools;
+  json mcp_servers = json::array(); ///< `{"name","status","error"?}` as the agent's last start told
 };
 using summary_ptr = std::shared_ptr<const workspace_summary>;
 using summaries_ptr = std::shared_ptr<const std::vector<workspace_summary>>;

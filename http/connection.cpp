@@ -65,6 +65,16 @@ bool is_framed_doubtfully(const bhttp::request_header<>& request) {
          || !same_word(view(request[bhttp::field::transfer_encoding]), "chunked");
 }
 
+/// A header that decides something and is said twice: each reader would believe another one.
+std::string_view ambiguous(const bhttp::request_header<>& request) {
+  for (const std::string_view name :
+       {"Host", "Origin", "Sec-Fetch-Site", "Authorization", "Content-Type", "Idempotency-Key",
+        "Last-Event-ID"})
+    if (request.count(boost::beast::string_view{name.data(), name.size()}) > 1)
+      return name;
+  return {};
+}
+
 std::string joined(std::vector<std::string> methods) {
   if (std::find(methods.begin(), methods.end(), "GET") != methods.end())
     methods.emplace_back("HEAD");
@@ -230,6 +240,8 @@ task<bool> connection::admit(const router::match& route) {
   } else if (is_framed_doubtfully(parser_->get())) {
     why = refusal(400, "invalid_argument",
                   "the only Transfer-Encoding is chunked, and then without Content-Length");
+  } else if (const auto twice = ambiguous(parser_->get()); !twice.empty()) {
+    why = refusal(400, "invalid_argument", fmt::format("the header {} is given twice", twice));
   } else if (auto foreign = refuse_site(header("Sec-Fetch-Site")); !foreign.empty()) {
     why = refusal(403, "forbidden", std::move(foreign));
   } else if (auto stranger = refuse_origin(header(bhttp::field::host), origin,

@@ -9,6 +9,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 
 namespace tidemark {
@@ -28,6 +29,7 @@ struct http_services {
   std::atomic<bool>& stopping;    ///< set when shutdown has begun
   std::atomic<bool>& quiet;       ///< set when it has come so far that no event follows
   std::string settings_path = {}; ///< SETTINGS_PATH: model providers
+  std::size_t max_prompt_bytes = 32 << 20;
 };
 
 } // namespace tidemark
