@@ -35,7 +35,7 @@ SCENARIO("query parameters keep their order, and odd ones do no harm") {
   CHECK(parse_query("").empty());
 }
 
-SCENARIO("a token is taken in any case of the scheme and only whole") {
+SCENARIO("contract, Transport: a token is taken in any case of the scheme and only whole") {
   CHECK(bears_token("Bearer secret", "secret"));
   CHECK(bears_token("bEARER   secret ", "secret"));
   CHECK_FALSE(bears_token("Bearer secre", "secret"));

@@ -149,7 +149,8 @@ void check_delivery(std::size_t count) {
   stage.start_again();
   for (const auto& [workspace, sources] : expected) {
     std::set<std::string> offered;
-    for (const auto& result : stage.peek(workspace).at("results"))
+    const auto pending = stage.peek(workspace);
+    for (const auto& result : pending.at("results"))
       CHECK(offered.insert(string_or(result, "source_chat_key")).second);
     CHECK(offered == sources);
   }

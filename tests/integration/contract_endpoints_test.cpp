@@ -66,7 +66,7 @@ SCENARIO("contract, Endpoints: failures of a message are a 200 with success fals
   const std::pair<const char*, const char*> rows[] = {
     {"ERROR it broke", "CLAUDE_CLI_ERROR_RESULT"},
     {"EXIT 0", "CLAUDE_CLI_NO_PARSEABLE_OUTPUT"},
-    {"TOOL true\nEXIT 0", "CLAUDE_CLI_NO_PARSEABLE_OUTPUT"},
+    {"TOOL true\nEXIT 0", "NO_RESULT"},
   };
   for (const auto& [prompt, code] : rows) {
     INFO(prompt);

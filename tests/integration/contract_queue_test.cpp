@@ -150,7 +150,7 @@ SCENARIO("contract, Pending results: the full text is kept over SIGTERM, SIGKILL
   std::string whole;
   for (int i = 0; i < 300; ++i)
     whole += "word" + std::to_string(i) + " ";
-  whole += "I will run it.\n\nDone.at the end";
+  whole += "I will run it.\n\nat the end";
   const auto first = stage.peek("demo");
   const auto id = first.at("results").at(0).at("id");
   for (const bool by_kill : {false, true}) {
