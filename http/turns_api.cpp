@@ -131,6 +131,10 @@ task<void> submit(exchange& with) {
     co_await send_error(with, turn.error());
     co_return;
   }
+  if (const auto fits = check_size(*turn, with.services().max_prompt_bytes); !fits) {
+    co_await send_error(with, fits.error());
+    co_return;
+  }
   turn->by = with.who().name;
   auto what = command{std::move(*turn)};
   const auto reply = co_await with.ask<submit_reply>(workspace->str(), true, std::move(what));

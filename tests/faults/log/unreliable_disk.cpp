@@ -22,7 +22,7 @@ std::string name_of(const std::string& path) {
 class unreliable_disk::writable final : public rocksdb::FSWritableFileOwnerWrapper {
 public:
   writable(std::unique_ptr<rocksdb::FSWritableFile>&& real, unreliable_disk& disk,
-       std::shared_ptr<inode> of)
+           std::shared_ptr<inode> of)
     : FSWritableFileOwnerWrapper(std::move(real)),
       disk_(disk),
       of_(std::move(of)) {}
@@ -265,8 +265,7 @@ void unreliable_disk::restart_as(const fs::path& target_directory, remains what)
   has_power_ = false;
   fs::create_directories(target_directory);
   auto left = durable_;
-  const auto durable_changes =
-    what == remains::nothing ? 0 : dice_() % (changes_.size() + 1);
+  const auto durable_changes = what == remains::nothing ? 0 : dice_() % (changes_.size() + 1);
   for (std::size_t i = 0; i < durable_changes; ++i) {
     if (changes_[i].file)
       left[changes_[i].name] = changes_[i].file;
