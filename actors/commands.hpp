@@ -142,10 +142,10 @@ struct open_shell {
 /// It has ended: `shell.closed`, unless the log has that already.
 struct close_shell {
   std::string shell;
-  std::string
-    by; ///< who ended it: `program`, `disconnect`, `idle`, `server`, or the name of a caller
-  int code = -1;  ///< exit code; -1 if it died by a signal
-  int signal = 0; ///< 0 if it exited
+  std::string reason; ///< `program`, `client`, `disconnect`, `idle`, `server`
+  std::string by;     ///< with `client`: who asked
+  int code = -1;      ///< exit code; -1 if it died by a signal
+  int signal = 0;     ///< 0 if it exited
 };
 struct settle_reply {
   std::vector<std::string> ids; ///< those that were pending until now, each once

@@ -153,14 +153,15 @@ using shell_actor = caf::typed_actor<
   caf::reacts_to<resize_atom, std::uint64_t, terminal_size>,
   /// A client is gone; without `keep` and as the last one it takes the shell along.
   caf::reacts_to<leave_atom, std::uint64_t>,
-  /// End it, on whose behalf; true when its processes are gone and `shell.closed` is durable.
-  caf::replies_to<close_atom, std::string>::with<bool>>;
+  /// End it, for a reason and on whose behalf; true when its processes are gone and `shell.closed` is
+  /// durable.
+  caf::replies_to<close_atom, std::string, std::string>::with<bool>>;
 
 /// All shells (one, on the shells' I/O thread): limits, list, id -> shell.
 using shells_actor = caf::typed_actor<
   caf::replies_to<open_atom, shell_request_ptr>::with<shell_info_ptr>,
   caf::replies_to<list_atom>::with<shell_list_ptr>,
-  /// False if there is no such shell.
+  /// End this one, on whose behalf. False if there is no such shell.
   caf::replies_to<close_atom, std::string, std::string>::with<bool>,
   caf::replies_to<attach_atom, std::string, shell_client_ptr>::with<shell_attachment_ptr>,
   /// Shutdown: ends every shell and opens none; true when all are gone and the log has it. Their

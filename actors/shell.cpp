@@ -65,9 +65,9 @@ public:
           apply_size();
       },
       [this](leave_atom, std::uint64_t client) { leave(client); },
-      [this](close_atom, const std::string& by) {
+      [this](close_atom, const std::string& reason, const std::string& by) {
         auto answer = make_response_promise();
-        close(by, answer);
+        close(reason, by, answer);
         return answer;
       },
       [this](taken_atom) { admit_input(); },
@@ -174,7 +174,7 @@ private:
     const auto foremost = audience_.foremost();
     const auto behind =
       foremost ? shown_.end() - std::max(*foremost, shown_.first()) : std::uint64_t{0};
-    process_->pause_output(by_.empty() && 2 * behind >= runtime_.options.scrollback_bytes
+    process_->pause_output(reason_.empty() && 2 * behind >= runtime_.options.scrollback_bytes
                            && behind > 0);
   }
 
@@ -182,7 +182,7 @@ private:
     auto piece = std::make_shared<shell_piece>();
     const auto* place = audience_.place_of(client);
     if (!place) {
-      piece->end = shell_end{exit_.value_or(child_exit{}), by_};
+      piece->end = shell_end{exit_.value_or(child_exit{}), reason_};
       return piece;
     }
     auto next = shown_.read(*place, piece_bytes);
@@ -192,7 +192,7 @@ private:
     piece->cut = next.cut;
     const auto nothing = piece->text.empty() && piece->cut == 0;
     if (nothing && record_->closed) {
-      piece->end = shell_end{*exit_, by_};
+      piece->end = shell_end{*exit_, reason_};
       end_told_ = true;
     }
     audience_.move(client, next.next, nothing);
@@ -271,7 +271,7 @@ private:
 
   // -- end -------------------------------------------------------------------------
 
-  void close(const std::string& by, caf::response_promise& answer) {
+  void close(const std::string& reason, const std::string& by, caf::response_promise& answer) {
     if (record_->closed || (!process_ && !exit_)) {
       answer.deliver(true);
       if (audience_.empty())
@@ -279,14 +279,16 @@ private:
       return;
     }
     closing_.push_back(answer);
-    end(by);
+    if (reason_.empty())
+      closed_by_ = by;
+    end(reason);
   }
 
   /// Asks the program to go, and a while later no longer asks.
-  void end(const std::string& by) {
-    if (!by_.empty())
+  void end(const std::string& reason) {
+    if (!reason_.empty())
       return;
-    by_ = by;
+    reason_ = reason;
     idle_->cancel();
     if (!process_)
       return;
@@ -302,9 +304,9 @@ private:
     grace_->cancel();
     idle_->cancel();
     process_.reset();
-    if (by_.empty())
-      by_ = "program";
-    runtime_.metrics.shell_closed(by_);
+    if (reason_.empty())
+      reason_ = "program";
+    runtime_.metrics.shell_closed(reason_);
     refuse_input();
     add(text_.finish());
     if (!opening_.pending())
@@ -312,7 +314,7 @@ private:
   }
 
   void record_end() {
-    record(close_shell{record_->info.id, by_, exit_->code, exit_->signal}, false,
+    record(close_shell{record_->info.id, reason_, closed_by_, exit_->code, exit_->signal}, false,
            [this](const expected<void>& outcome) {
              if (!outcome)
                logging::warning("shell", "the end of shell {} is not in the log yet: {}",
@@ -375,7 +377,8 @@ private:
   // Gone with the actor's life, because whoever holds its last handle may outlive the io_context.
   std::optional<one_shot> idle_;  // without a client, and after the end
   std::optional<one_shot> grace_; // between HUP and KILL
-  std::string by_;                // who ended it; empty while it runs
+  std::string reason_;            // why it ends; empty while it runs
+  std::string closed_by_;         // with the reason `client`
   std::optional<child_exit> exit_;
   bool end_told_ = false; // to a client
   caf::response_promise opening_;

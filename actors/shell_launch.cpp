@@ -9,11 +9,11 @@
 namespace tidemark {
 
 expected<child_options> plan_shell(const agent_options& places, const shell_request& what) {
-  auto directory = make_workspace_directory(places.workspace_root, what.workspace);
+  const auto directory = make_workspace_directory(places.workspace_root, what.workspace);
   if (!directory)
     return tl::unexpected{directory.error()};
-  if (auto real = check_workspace_directory(*directory); !real)
-    return tl::unexpected{real.error()};
+  if (const auto good = check_workspace_directory(*directory); !good)
+    return tl::unexpected{good.error()};
   const auto own = places_of(places, what.workspace);
   for (const auto& each : {own.config, own.home})
     if (!make_private_directory(each))
@@ -34,6 +34,8 @@ expected<child_options> plan_shell(const agent_options& places, const shell_requ
 }
 
 error explain_shell(const error& why) {
+  if (why.code == errc::forbidden)
+    return why;
   const auto code = why.code == errc::not_found ? errc::invalid_argument : errc::unavailable;
   return {code, "the shell could not be started: " + why.describe(), code == errc::unavailable};
 }

@@ -40,10 +40,11 @@ struct shell_client {
   bool keeps = false;         ///< the shell outlives this client
 };
 
-/// How a shell ended and who ended it: `program`, `disconnect`, `idle`, `server`, or the name of a caller.
+/// How a shell ended and why: its `program` ended, a `client` closed it, its last client left
+/// (`disconnect`), none came for too long (`idle`), or the `server` stops.
 struct shell_end {
   child_exit exit;
-  std::string by;
+  std::string reason;
 };
 
 /// What a client has not read yet, or the first part of it.

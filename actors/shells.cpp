@@ -40,7 +40,7 @@ public:
       [this](close_atom, const std::string& id, const std::string& by) {
         auto answer = make_response_promise();
         if (const auto found = known_.find(id); found != known_.end())
-          answer.delegate(found->second.actor, close_atom::value, by);
+          answer.delegate(found->second.actor, close_atom::value, std::string{"client"}, by);
         else
           answer.deliver(false);
         return answer;
@@ -150,9 +150,9 @@ private:
     // It failed on the way: the log must not have it open for ever.
     logging::error("shell", "shell {} failed: {}", record->info.id, system().render(down.reason));
     runtime_.metrics.fault("shell");
-    request(
-      directory_, caf::infinite, route_atom::value, record->info.workspace, false,
-      command_ptr{std::make_shared<const command>(close_shell{record->info.id, "server", -1, 0})})
+    request(directory_, caf::infinite, route_atom::value, record->info.workspace, false,
+            command_ptr{
+              std::make_shared<const command>(close_shell{record->info.id, "server", {}, -1, 0})})
       .then([](const reply_ptr&) {}, [](const caf::error&) {});
   }
 
@@ -165,7 +165,7 @@ private:
         on_stopped_.deliver(true);
     };
     for (const auto& each : std::views::values(known_))
-      request(each.actor, caf::infinite, close_atom::value, std::string{"server"})
+      request(each.actor, caf::infinite, close_atom::value, std::string{"server"}, std::string{})
         .then([ended](bool) { ended(); }, [ended](const caf::error&) { ended(); });
     if (ending_ == 0)
       on_stopped_.deliver(true);

@@ -205,7 +205,9 @@ public:
     exit["signal"] = what.signal == 0 ? json(nullptr) : json(what.signal);
     json data = json::object();
     data["shell"] = what.shell;
-    data["by"] = what.by;
+    data["reason"] = what.reason;
+    if (!what.by.empty())
+      data["by"] = what.by;
     data["exit"] = std::move(exit);
     d_.emit("shell.closed", {}, data);
   }

@@ -57,7 +57,7 @@ void close_shells(workspace_draft& d, const survivors& kept) {
       continue;
     json data = json::object();
     data["shell"] = shell;
-    data["by"] = "recovery";
+    data["reason"] = "recovery";
     data["exit"] = nullptr;
     data["synthetic"] = true;
     d.emit("shell.closed", {}, data);

@@ -16,6 +16,7 @@ std::string_view code_of(errc code) {
   switch (code) {
   case errc::invalid_argument: return "INVALID_REQUEST";
   case errc::not_found: return "SHELL_SESSION_NOT_FOUND";
+  case errc::forbidden: return "FORBIDDEN";
   case errc::full: return "STORAGE_FULL";
   default: return "SHELL_MANAGER_UNAVAILABLE";
   }

@@ -112,7 +112,7 @@ expected<shell_request> parse_shell_request(std::string_view body) {
   const auto size = size_of(*object, {});
   if (!size)
     return tl::unexpected{size.error()};
-  return shell_request{*workspace, std::move(*argv), *size, {}};
+  return shell_request{*workspace, std::move(*argv), *size, "client"};
 }
 
 json shell_object(const shell_info& info) {
@@ -172,7 +172,7 @@ std::string exit_frame(const shell_end& end) {
   auto object = frame("exit");
   object["code"] = end.exit.code >= 0 ? json(end.exit.code) : json(nullptr);
   object["signal"] = end.exit.signal > 0 ? json(end.exit.signal) : json(nullptr);
-  object["by"] = end.by;
+  object["reason"] = end.reason;
   return dump_json(object);
 }
 

@@ -101,8 +101,9 @@ task<void> shell_session::obey(std::string message) {
   } else if (const auto* size = std::get_if<terminal_size>(&*wanted)) {
     caf::anon_send(at_.shell, resize_atom::value, at_.client, *size);
   } else {
-    const auto by = x_.who().name;
-    co_await x_.actors().ask<bool>(while_it_takes, at_.shell, close_atom::value, by);
+    const auto reason = std::string{"client"};
+    const auto& by = x_.who().name;
+    co_await x_.actors().ask<bool>(while_it_takes, at_.shell, close_atom::value, reason, by);
   }
 }
 
@@ -174,7 +175,7 @@ task<bool> shell_session::check_life(clock::time_point now) {
 task<bool> shell_session::say_end(shell_end end) {
   auto frame = exit_frame(end);
   co_await write(std::move(frame));
-  code_ = end.by == "server" ? websocket::going_away : websocket::normal;
+  code_ = end.reason == "server" ? websocket::going_away : websocket::normal;
   co_return false;
 }
 

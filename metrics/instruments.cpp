@@ -198,7 +198,7 @@ struct instruments::families {
   // -- shells ----------------------------------------------------------------
   Gauge& shells = gauge(r, "tidemark_shells_open", "Shells whose processes live");
   Counter& shells_opened = counter(r, "tidemark_shells_opened_total", "Shells opened");
-  counter_set shells_closed{r, "tidemark_shells_closed_total", "Shells ended, by whom", "by",
+  counter_set shells_closed{r, "tidemark_shells_closed_total", "Shells ended, by reason", "reason",
                             shell_ends};
   Counter& shell_in = counter(r, "tidemark_shell_input_bytes_total", "Bytes typed into shells");
   Counter& shell_out = counter(r, "tidemark_shell_output_bytes_total", "Bytes shown by shells");
@@ -383,9 +383,9 @@ void instruments::shell_opened() {
   families_->shells_opened.Increment();
 }
 
-void instruments::shell_closed(std::string_view by) {
+void instruments::shell_closed(std::string_view reason) {
   families_->shells.Decrement();
-  families_->shells_closed.at(by).Increment();
+  families_->shells_closed.at(reason).Increment();
 }
 
 void instruments::shell_input(std::size_t bytes) {

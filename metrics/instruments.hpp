@@ -74,8 +74,8 @@ public:
 
   // -- shells ----------------------------------------------------------------
   void shell_opened();
-  /// `by` is one of program, client, disconnect, idle, server.
-  void shell_closed(std::string_view by);
+  /// `reason` is one of program, client, disconnect, idle, server.
+  void shell_closed(std::string_view reason);
   void shell_input(std::size_t bytes);
   void shell_output(std::size_t bytes);
   /// Output that a client did not get because it was too slow.

@@ -14,7 +14,7 @@ open_shell opening(const std::string& id) {
 close_shell closing(const std::string& id) {
   close_shell what;
   what.shell = id;
-  what.by = "program";
+  what.reason = "program";
   what.code = 3;
   return what;
 }
@@ -35,7 +35,7 @@ SCENARIO("a shell's opening and end are events of its workspace") {
   CHECK(string_or(data, "by") == "client");
   run.ask(closing("s1"));
   data = run.last("shell.closed");
-  CHECK(string_or(data, "by") == "program");
+  CHECK(string_or(data, "reason") == "program");
   CHECK(int_or(object_at(data, "exit"), "code", -1) == 3);
   CHECK(object_at(data, "exit")["signal"].is_null());
   THEN("it ends once, whoever says so again") {
@@ -69,7 +69,7 @@ SCENARIO("a shell that was open when the server died is closed at recovery") {
   }
   CHECK(closed(run) == 1);
   const auto data = run.last("shell.closed");
-  CHECK(string_or(data, "by") == "recovery");
+  CHECK(string_or(data, "reason") == "recovery");
   CHECK(bool_or(data, "synthetic", false));
   CHECK(data["exit"].is_null());
   CHECK(run.working.open_shells.empty());

@@ -107,7 +107,7 @@ SCENARIO("contract, Shell: the end says how") {
   CHECK(string_or(frame, "type") == "exit");
   CHECK(int_or(frame, "code", -1) == 3);
   CHECK(frame["signal"].is_null());
-  CHECK(string_or(frame, "by") == "program");
+  CHECK(string_or(frame, "reason") == "program");
   frame = parsed(exit_frame({{-1, 9}, "client"}));
   CHECK(frame["code"].is_null());
   CHECK(int_or(frame, "signal", 0) == 9);

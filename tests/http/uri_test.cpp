@@ -35,6 +35,14 @@ SCENARIO("query parameters keep their order, and odd ones do no harm") {
   CHECK(parse_query("").empty());
 }
 
+SCENARIO("contract, Shell: a WebSocket takes its token from the target's query") {
+  CHECK(token_of_query("/x?token=a%2Bb") == "a+b");
+  CHECK(token_of_query("/x?keep=true&token=secret&token=other") == "secret");
+  CHECK(token_of_query("/x?token=") == "");
+  CHECK_FALSE(token_of_query("/x"));
+  CHECK_FALSE(token_of_query("/x?access_token=secret&Token=secret"));
+}
+
 SCENARIO("contract, Transport: a bearer token is found in any case of the scheme") {
   CHECK(bearer_token("Bearer secret") == "secret");
   CHECK(bearer_token("bEARER   secret ") == "secret");

@@ -1,5 +1,5 @@
 // Who may call what: tokens with names and scopes, and what agents must not reach.
-#include "tests/integration/scene.hpp"
+#include "tests/integration/shell_scene.hpp"
 #include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
 
@@ -51,6 +51,31 @@ http_call looking(const std::string& path) {
 }
 
 } // namespace
+
+SCENARIO("shells are for the scope admin, and a shell of a revoked token is let go of") {
+  const tokens_file tokens;
+  const auto writer = tokens.create("bot", "read,write");
+  const auto admin = tokens.create("ops", "admin");
+  auto serving = tokens.serving();
+  serving.environment["TIDEMARK_HTTP_HEARTBEAT"] = "500ms";
+  const scene stage(serving);
+  const http_call open{.method = "POST", .path = shells_path, .body = "{}"};
+  CHECK(status_with(stage, writer, open) == 403);
+  CHECK(status_with(stage, writer, looking(shells_path)) == 403);
+  http_call call = open;
+  call.headers["Authorization"] = "Bearer " + admin;
+  const auto id = string_or(stage.client.send(call).parsed(), "id");
+  REQUIRE(!id.empty());
+  const auto path = shells_path + "/" + id + "/ws?token=";
+  const ws_client other(stage.client, path + writer);
+  CHECK(other.wait_for_end());
+  CHECK(other.close_code() == 1008);
+  const ws_client client(stage.client, path + admin);
+  CHECK_FALSE(client.wait_for("ready").is_null());
+  (void) tokens.command("revoke ops");
+  CHECK(client.wait_for_end());
+  CHECK(client.close_code() == 1008);
+}
 
 SCENARIO("tokens open what their scopes say, and nothing else") {
   const tokens_file tokens;

@@ -68,7 +68,7 @@ SCENARIO("a client that answers no ping is gone, and one that does stays") {
   const std::string lost = open_shell(stage, "demo");
   const auto client = attach(stage, kept);
   const auto mute = attach(stage, lost, "", {.answers_pings = false});
-  CHECK(string_or(closing_of(stage, "demo", lost), "by") == "disconnect");
+  CHECK(string_or(closing_of(stage, "demo", lost), "reason") == "disconnect");
   CHECK(poll_until([&] { return client->pings() > 3; }));
   CHECK(process_alive(pid_of(stage, kept)));
 }
@@ -84,7 +84,7 @@ SCENARIO("B78: a shell without a client ends after the idle limit, and no proces
     attach(stage, id, "?keep=true")->leave();
   }
   SECTION("when no client ever came") {}
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "idle");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "idle");
   CHECK(exists(stage, "hup"));
   CHECK_FALSE(process_alive(pid));
   ws_client late(stage.client, shells_path + "/" + id + "/ws");
@@ -99,7 +99,7 @@ SCENARIO("B78: a shell without a client ends after the idle limit, and no proces
 SCENARIO("contract, Shell: a client that comes back after the end hears of it") {
   const scene stage;
   const std::string id = open_script(stage, "demo", "echo last words; exit 7");
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "program");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "program");
   const auto client = attach(stage, id);
   CHECK(int_or(client->wait_for("exit"), "code", -1) == 7);
   CHECK(client->output() == "last words\r\n");
@@ -255,7 +255,7 @@ SCENARIO("a client whose shell reads nothing is still heard when it leaves") {
     client->type(std::string(60'000, 'x'));
   }
   client->leave(ws_client::farewell::fin);
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "disconnect");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
 }
 
 SCENARIO("B72: output, pings, control frames, resizes and closing at once on many sockets") {
@@ -294,7 +294,7 @@ SCENARIO("B72: output, pings, control frames, resizes and closing at once on man
     CHECK(clients[i]->fault() == "");
   }
   for (const auto& id : ids) {
-    CHECK(string_or(closing_of(stage, "demo", id), "by") == "disconnect");
+    CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
   }
   CHECK(stage.client.get("/health").status == 200);
   CHECK(poll_until([&] { return metric(stage, "tidemark_shells_open") == 0; }));
@@ -355,14 +355,14 @@ SCENARIO("the server's stop ends shells in order, and their clients hear of it")
   CHECK(stage.server.terminate() == 0);
   CHECK_FALSE(process_alive(pid));
   for (const auto* each : {client.get(), other.get()}) {
-    CHECK(string_or(each->wait_for("exit"), "by") == "server");
+    CHECK(string_or(each->wait_for("exit"), "reason") == "server");
     CHECK(each->wait_for_end());
     CHECK(each->close_code() == 1001);
   }
   stage.server.start();
   stage.reconnect();
   for (const auto& shell : {id, gentle}) {
-    CHECK(string_or(closing_of(stage, "demo", shell), "by") == "server");
+    CHECK(string_or(closing_of(stage, "demo", shell), "reason") == "server");
   }
   CHECK(stage.events("demo", "types=shell.closed").size() == 2);
   CHECK(list_shells(stage).empty());
@@ -376,7 +376,7 @@ SCENARIO("a killed server leaves no shell behind, and its log says so after the 
   const pid_t pid = pid_of(stage, id);
   stage.kill_and_restart();
   const json closed = closing_of(stage, "demo", id); // without a call to the workspace
-  CHECK(string_or(closed, "by") == "recovery");
+  CHECK(string_or(closed, "reason") == "recovery");
   CHECK(bool_or(closed, "synthetic", false));
   CHECK(poll_until([&] { return !process_alive(pid); }));
   CHECK(poll_until(

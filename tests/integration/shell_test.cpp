@@ -50,7 +50,7 @@ SCENARIO("contract, Shell: a shell is opened, used and ends") {
   CHECK(client->fault() == "");
   CHECK(list_shells(stage).empty());
   const json closed = closing_of(stage, "demo", id);
-  CHECK(string_or(closed, "by") == "program");
+  CHECK(string_or(closed, "reason") == "program");
   CHECK(int_or(object_at(closed, "exit"), "code", -1) == 3);
 }
 
@@ -109,8 +109,8 @@ SCENARIO("contract, Shell: DELETE ends a shell with all that it started") {
   CHECK(reply.status == 200);
   CHECK(string_or(reply.parsed(), "status") == "ok");
   CHECK_FALSE(process_alive(pid));
-  CHECK(string_or(client->wait_for("exit"), "by") == "internal");
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "internal");
+  CHECK(string_or(client->wait_for("exit"), "reason") == "client");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "client");
   const http_reply again = stage.client.remove(shells_path + "/" + id);
   CHECK(again.status == 404);
   CHECK(string_or(error_of(again), "code") == "SHELL_SESSION_NOT_FOUND");
@@ -124,7 +124,7 @@ SCENARIO("contract, Shell: the socket closing destroys the shell") {
   const auto client = attach(stage, id);
   const pid_t pid = pid_of(stage, id);
   client->leave(how);
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "disconnect");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
   CHECK_FALSE(process_alive(pid));
   CHECK(list_shells(stage).empty());
 }
@@ -136,7 +136,7 @@ SCENARIO("contract, Shell: a client closes the shell, also one that is kept") {
   client->send(json::object({{"type", "close"}}));
   CHECK_FALSE(client->wait_for("exit").is_null());
   CHECK(client->wait_for_end());
-  CHECK(string_or(closing_of(stage, "demo", id), "by") == "internal");
+  CHECK(string_or(closing_of(stage, "demo", id), "reason") == "client");
 }
 
 SCENARIO("contract, Shell: strangers and unknown shells get close code 1008") {
