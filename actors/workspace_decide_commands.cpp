@@ -271,8 +271,7 @@ expected<void> check_size(const submit_turn& what, std::size_t max_prompt_bytes)
   // An event over the limit would be cut, and the turn would run without its prompt.
   if (size_as_event(what) > event_log::max_event_bytes)
     return fail(errc::too_large, "the turn takes more than "
-                                   + std::to_string(event_log::max_event_bytes)
-                                   + " bytes as JSON");
+                                   + std::to_string(event_log::max_event_bytes) + " bytes as JSON");
   return {};
 }
 

@@ -67,9 +67,8 @@ bool is_framed_doubtfully(const bhttp::request_header<>& request) {
 
 /// A header that decides something and is said twice: each reader would believe another one.
 std::string_view ambiguous(const bhttp::request_header<>& request) {
-  for (const std::string_view name :
-       {"Host", "Origin", "Sec-Fetch-Site", "Authorization", "Content-Type", "Idempotency-Key",
-        "Last-Event-ID"})
+  for (const std::string_view name : {"Host", "Origin", "Sec-Fetch-Site", "Authorization",
+                                      "Content-Type", "Idempotency-Key", "Last-Event-ID"})
     if (request.count(boost::beast::string_view{name.data(), name.size()}) > 1)
       return name;
   return {};

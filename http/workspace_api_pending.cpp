@@ -52,8 +52,8 @@ private:
 };
 
 /// The ids that were pending until now; none of a workspace that no task has created yet.
-task<expected<settle_reply>> settle(exchange& x, const std::string& workspace, std::vector<std::string> ids,
-                            const char* via) {
+task<expected<settle_reply>> settle(exchange& x, const std::string& workspace,
+                                    std::vector<std::string> ids, const char* via) {
   settle_pending settled;
   settled.ids = std::move(ids);
   settled.via = via;
@@ -81,7 +81,9 @@ expected<bool> takes_results(const exchange& x) {
   const auto given = x.query("ack");
   if (!given)
     return true;
-  const auto is = [&](std::string_view word) { return boost::beast::iequals(*given, {word.data(), word.size()}); };
+  const auto is = [&](std::string_view word) {
+    return boost::beast::iequals(*given, {word.data(), word.size()});
+  };
   if (is("true") || is("1"))
     return true;
   if (is("false") || is("0"))

@@ -44,7 +44,7 @@ const label_values http_limits{"body", "header",  "connections",  "request_timeo
                                "idle", "readers", "write_timeout"};
 const label_values error_codes{"wrong_offset", "fenced",  "too_large", "full",
                                "io",           "corrupt", "other"};
-const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",    "idle",
+const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     "idle",
                                 "evicted", "changed",   "shutdown", "leftover", "other"};
 const label_values components{"workspace", "agent_session", "directory", "http",
                               "log",       "probe",         "other"};

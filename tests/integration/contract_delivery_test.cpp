@@ -2,8 +2,8 @@
 #include "tests/integration/contract_scene.hpp"
 #include "tests/support/poll_until.hpp"
 
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
@@ -29,8 +29,8 @@ struct visit {
 };
 
 std::vector<visit> draw_visits(std::mt19937_64& random, std::size_t count) {
-  const char* prompts[] = {"ECHO short", "WORDS 20 2", "TOOL echo x", "ERROR broken",
-                           "PAUSE 30\nECHO late", "HUGE 200000\nECHO big"};
+  const char* prompts[] = {"ECHO short",   "WORDS 20 2",          "TOOL echo x",
+                           "ERROR broken", "PAUSE 30\nECHO late", "HUGE 200000\nECHO big"};
   std::vector<visit> all;
   for (std::size_t i = 0; i < count; ++i) {
     visit one;
@@ -116,9 +116,9 @@ void check_delivery(std::size_t count) {
   for (const auto* workspace : {"w0", "w1", "w2", "w3"}) {
     if (stage.client.get(of(workspace, "events")).status == 404)
       continue; // no visit drew it
-    REQUIRE(poll_until(
-      [&] { return stage.is_idle(workspace) && is_settled(fates_in(stage, workspace)); },
-      std::chrono::seconds(30)));
+    REQUIRE(
+      poll_until([&] { return stage.is_idle(workspace) && is_settled(fates_in(stage, workspace)); },
+                 std::chrono::seconds(30)));
     fates.merge(fates_in(stage, workspace));
   }
   std::size_t delivered = 0;
@@ -158,8 +158,9 @@ void check_delivery(std::size_t count) {
 
 } // namespace
 
-SCENARIO("contract, Pending results: delivered by the stream xor pending, never both, never neither, "
-         "under random disconnects") {
+SCENARIO(
+  "contract, Pending results: delivered by the stream xor pending, never both, never neither, "
+  "under random disconnects") {
   check_delivery(60);
 }
 

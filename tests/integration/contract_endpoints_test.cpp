@@ -52,8 +52,7 @@ SCENARIO("contract, Endpoints: workspace ids are checked to the letter, and made
     const auto answer = send(stage, body(bad));
     CHECK((answer.status == 400 || answer.status == 422));
     CHECK(contract_fault(answer.body, "Error").empty());
-    const auto inquiry =
-      v1_test::call(stage.old.server(), "GET", of(url_encode(bad), "queue"));
+    const auto inquiry = v1_test::call(stage.old.server(), "GET", of(url_encode(bad), "queue"));
     CHECK(inquiry.status >= 400);
     CHECK(inquiry.status < 500);
   }
@@ -77,8 +76,8 @@ SCENARIO("contract, Endpoints: failures of a message are a 200 with success fals
     CHECK(answer.body.at("success") == false);
     CHECK(answer.body.at("error").at("code") == code);
     const auto id = answer.body.at("error").at("err_id").get<std::string>();
-    CHECK(poll_until(
-      [&] { return stage.server.output().find("err_id=" + id) != std::string::npos; }));
+    CHECK(
+      poll_until([&] { return stage.server.output().find("err_id=" + id) != std::string::npos; }));
   }
   const auto unknown = v1_test::call(stage.old.server(), "GET", "/api/v1/workspaces/nobody");
   CHECK(unknown.status == 404);
@@ -86,7 +85,8 @@ SCENARIO("contract, Endpoints: failures of a message are a 200 with success fals
   CHECK(unknown.body.at("error").at("code") == "WORKSPACE_NOT_FOUND");
 }
 
-SCENARIO("contract, Endpoints: a preview is the first 80 characters on one line, whatever they are") {
+SCENARIO(
+  "contract, Endpoints: a preview is the first 80 characters on one line, whatever they are") {
   contract_scene stage;
   std::string prompt = "SLOW 60000\r\n";
   std::string preview = "SLOW 60000  ";
@@ -101,7 +101,8 @@ SCENARIO("contract, Endpoints: a preview is the first 80 characters on one line,
   CHECK(task.at("source_chat_key") == "chat \"quoted\" \\ 字\u2028");
 }
 
-SCENARIO("contract, Endpoints: variables of a task are not shown in the queue, the events and the log") {
+SCENARIO(
+  "contract, Endpoints: variables of a task are not shown in the queue, the events and the log") {
   contract_scene stage;
   auto body = message("demo", "TOOL echo \"got $SECRET_OF_TASK\"; while ! test -e go; do :; done");
   body["env_vars"] = json::object({{"SECRET_OF_TASK", "never-to-be-seen"}});

@@ -84,8 +84,9 @@ SCENARIO("contract, Streaming: queued comes at once when behind another task, an
   CHECK(after.text == "later");
 }
 
-SCENARIO("contract, Queue and cancel: DELETE answers at once, kills the whole tree, ends the stream "
-         "with TASK_CANCELLED, and a second one never hits the next task") {
+SCENARIO(
+  "contract, Queue and cancel: DELETE answers at once, kills the whole tree, ends the stream "
+  "with TASK_CANCELLED, and a second one never hits the next task") {
   contract_scene stage;
   contract_task running(stage.old, "demo", "IGNORETERM\nORPHAN 300\nWORDS 5000 10");
   REQUIRE(running.read_until("chunk"));
@@ -128,8 +129,7 @@ SCENARIO("contract, Queue and cancel: DELETE of a task id cancels exactly that t
   REQUIRE(running.read_until("chunk"));
   contract_task waiting(stage.old, "demo", "TOOL touch must-not-exist");
   REQUIRE(waiting.read_until("queued"));
-  const auto id =
-    stage.queue_of("demo").at("queued_tasks").at(0).at("task_id").get<std::string>();
+  const auto id = stage.queue_of("demo").at("queued_tasks").at(0).at("task_id").get<std::string>();
   CHECK(stage.old.remove(of("demo", "queue/" + id), "Cancel").at("cancelled") == true);
   CHECK(stage.old.remove(of("demo", "queue/" + id), "Cancel").at("cancelled") == false);
   const auto seen = waiting.finish();

@@ -37,8 +37,9 @@ std::string variable(const json& agent, const char* name) {
 
 } // namespace
 
-SCENARIO("contract, Sessions, settings, policy: the active provider is read again before each task, "
-         "empty strings set nothing, a broken file is a clear error of the task") {
+SCENARIO(
+  "contract, Sessions, settings, policy: the active provider is read again before each task, "
+  "empty strings set nothing, a broken file is a clear error of the task") {
   contract_scene stage;
   const auto file = stage.server.path("settings.json");
   write_file(file, R"({"active_provider":"one","timeout_ms":120000,"providers":{
@@ -69,8 +70,9 @@ SCENARIO("contract, Sessions, settings, policy: the active provider is read agai
   CHECK(contract_task(stage.old, "demo", "ECHO mended").finish().text == "mended");
 }
 
-SCENARIO("contract, Sessions, settings, policy: the root's .claude/settings.json and the workspace's "
-         ".mcp.json apply and are read per task") {
+SCENARIO(
+  "contract, Sessions, settings, policy: the root's .claude/settings.json and the workspace's "
+  ".mcp.json apply and are read per task") {
   contract_scene stage;
   CHECK_FALSE(has_option(agent_of(stage), "--mcp-config"));
   const auto project = stage.server.path("workspaces/.claude/settings.json");
@@ -91,8 +93,9 @@ SCENARIO("contract, Sessions, settings, policy: the root's .claude/settings.json
   CHECK_FALSE(has_option(later, "--mcp-config"));
 }
 
-SCENARIO("contract, Sessions, settings, policy: each policy limits the tools by --tools and blocks by "
-         "--disallowedTools, and the status says the same") {
+SCENARIO(
+  "contract, Sessions, settings, policy: each policy limits the tools by --tools and blocks by "
+  "--disallowedTools, and the status says the same") {
   struct row {
     const char* policy;
     const char* allowed;

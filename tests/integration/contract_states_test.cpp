@@ -93,7 +93,8 @@ SCENARIO("contract, Endpoints: every call answers in its shape, whatever the wor
   call_everything(stage, "demo");
 }
 
-SCENARIO("contract, Streaming: whatever a task does, its client reads only what the contract names") {
+SCENARIO(
+  "contract, Streaming: whatever a task does, its client reads only what the contract names") {
   contract_scene stage;
   struct row {
     const char* prompt;

@@ -110,9 +110,8 @@ SCENARIO("contract, Transport: a wrong or missing token is a 401 before any side
 }
 
 SCENARIO("contract, Transport: --insecure-no-auth serves other addresses without a token, loudly") {
-  server_process server({.environment = {{"HOST", "0.0.0.0"}},
-                         .arguments = {"--insecure-no-auth"},
-                         .token = ""});
+  server_process server(
+    {.environment = {{"HOST", "0.0.0.0"}}, .arguments = {"--insecure-no-auth"}, .token = ""});
   CHECK(server.output().find("WITHOUT A TOKEN") != std::string::npos);
   CHECK(http_client(server.url(), "").get("/api/v1/status").status == 200);
 }

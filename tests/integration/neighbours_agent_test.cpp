@@ -60,16 +60,21 @@ long peak_memory_kib(pid_t pid) {
 
 } // namespace
 
-SCENARIO("neighbour of B01: a second result, at once or between turns, ends no turn, least of all the "
-         "next one") {
+// The protocol does not say which prompt a result answers: one that is as late as to come within the
+// next turn would end that one, so each turn here waits until it has come.
+SCENARIO(
+  "neighbour of B01: a second result, at once or between turns, ends no turn, least of all the "
+  "next one") {
   const auto agent =
     agent_that(say(text_line("first")) + say(result_line("first")) + say(result_line("again"))
-               + "sleep 0.2\n" + say(result_line("late")));
+               + "sleep 0.2\n" + say(result_line("late")) + "echo >> late\n");
   scene stage({.environment = agent.environment()});
-  for (int i = 0; i < 3; ++i) {
+  for (std::size_t turns = 1; turns <= 3; ++turns) {
     const json completed = stage.run("demo", "go");
     CHECK(outcome_of(completed) == "succeeded");
     CHECK(text_of(completed) == "first");
+    CHECK(poll_until(
+      [&] { return read_file(stage.server.workspace("demo") + "/late").size() == turns; }));
   }
   CHECK(count_of(stage.events("demo"), "turn.completed") == 3);
 }
@@ -91,14 +96,16 @@ SCENARIO("neighbour of B04: a helper that holds stderr alone delays neither a re
 SCENARIO("neighbour of B19: a line of 100 MB, whole or never ending, costs itself and no memory") {
   const auto agent =
     agent_that("head -c 100000000 /dev/zero | tr '\\0' x\n"
-               "case \"$prompt\" in *endless*) sleep 300;; esac\necho\n"
+               "case \"$prompt\" in *endless*) touch said; sleep 300;; esac\necho\n"
                + say(text_line("small")) + say(result_line("small")));
   auto environment = agent.environment();
-  environment["TIDEMARK_AGENT_SILENCE_LIMIT"] = "2s";
   environment["TIDEMARK_AGENT_MAX_LINE"] = "4MiB";
   scene stage({.environment = environment});
-  CHECK(text_of(stage.run("demo", "go")) == "small");
-  CHECK(outcome_of(stage.run("demo", "endless")) == "failed");
+  const auto endless = stage.submit("demo", "endless");
+  REQUIRE(
+    poll_until([&] { return fs::exists(stage.server.workspace("demo") + "/said"); }, seconds(30)));
+  CHECK(stage.client.remove(of("demo", "queue/current")).status == 200);
+  CHECK(outcome_of(stage.completion("demo", endless)) == "cancelled");
   CHECK(text_of(stage.run("demo", "go")) == "small");
   CHECK(peak_memory_kib(stage.server.pid()) < 100 * 1024);
 }
@@ -112,7 +119,8 @@ SCENARIO("neighbour of B25: a line nested deeper than any parser's stack is kept
   CHECK(count_of(stage.events("demo"), "agent.noise") == 1);
 }
 
-SCENARIO("neighbour of B09: a prompt that only as JSON is too large is refused and makes no workspace") {
+SCENARIO(
+  "neighbour of B09: a prompt that only as JSON is too large is refused and makes no workspace") {
   contract_scene stage({.environment = {{"TIDEMARK_HTTP_MAX_BODY", "128MiB"}}});
   // Each of these bytes takes six in an event.
   const auto prompt = std::string(12 << 20, '\x01');
@@ -150,8 +158,9 @@ SCENARIO("neighbour of B42: names that differ in case alone share nothing, and a
     CHECK(each.at("path") == fs::canonical(real / each.at("id").get<std::string>()).string());
 }
 
-SCENARIO("neighbour of B43: an agent's directory that cannot be made fails its tasks by name, until "
-         "it can") {
+SCENARIO(
+  "neighbour of B43: an agent's directory that cannot be made fails its tasks by name, until "
+  "it can") {
   scene stage;
   const auto state = stage.server.path("data/agents/demo");
   fs::create_directories(fs::path(state).parent_path());
@@ -169,7 +178,8 @@ SCENARIO("neighbour of B65: a restart after a kill leaves the agents of another 
   scene one;
   scene two;
   const auto left = one.submit("demo", "ORPHAN 300\nWORDS 10000 20");
-  const auto kept = two.submit("demo", "TOOL while ! test -e go; do sleep 0.05; done; echo went on");
+  const auto kept =
+    two.submit("demo", "TOOL while ! test -e go; do sleep 0.05; done; echo went on");
   const auto started = [](scene& stage, const std::string& turn) {
     return static_cast<pid_t>(int_or(
       object_at(data_of(stage.await_event("demo", "turn.started", turn)), "agent"), "pid", -1));
@@ -240,10 +250,11 @@ SCENARIO("neighbour of B70: a directory reached by another name is the same one,
 
 SCENARIO("neighbour of B75: names that an agent makes up stay inside their label and are bounded") {
   const auto agent = stand_in_agent([](const std::string&, const std::string&) {
-    return std::string{"[ \"$1\" = --version ] && { echo '2.1.0 (stand-in)'; exit 0; }\nn=0\n"
-                       "while read -r prompt; do\n n=$((n+1))\n"
-                       "printf '%s\\n' '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":"
-                       "\"s-1\",\"tools\":[\"a\\\"} 1\"],\"model\":\"m'$n'\\\"} 1\\nevil_series 1\\\\\"}'\n"}
+    return std::string{
+             "[ \"$1\" = --version ] && { echo '2.1.0 (stand-in)'; exit 0; }\nn=0\n"
+             "while read -r prompt; do\n n=$((n+1))\n"
+             "printf '%s\\n' '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":"
+             "\"s-1\",\"tools\":[\"a\\\"} 1\"],\"model\":\"m'$n'\\\"} 1\\nevil_series 1\\\\\"}'\n"}
            + "printf '%s\\n' '" + text_line("x") + "'\nprintf '%s\\n' '" + result_line("x")
            + "'\ndone\n";
   });
@@ -259,7 +270,8 @@ SCENARIO("neighbour of B75: names that an agent makes up stay inside their label
   CHECK(models <= 17);
 }
 
-SCENARIO("neighbour of B14: a file that the agent is to read at start and that never ends is refused") {
+SCENARIO(
+  "neighbour of B14: a file that the agent is to read at start and that never ends is refused") {
   scene stage;
   const auto file = stage.server.workspace("demo") + "/.mcp.json";
   fs::create_directories(stage.server.workspace("demo"));

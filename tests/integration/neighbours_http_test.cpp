@@ -32,8 +32,9 @@ std::string get(const contract_scene& stage, const std::string& path,
 
 } // namespace
 
-SCENARIO("neighbour of B55: a cursor given twice, or with signs and spaces, is refused, and one with "
-         "leading zeros is that number") {
+SCENARIO(
+  "neighbour of B55: a cursor given twice, or with signs and spaces, is refused, and one with "
+  "leading zeros is that number") {
   contract_scene stage;
   stage.run("demo", "hello");
   const auto path = of("demo", "events");
@@ -94,9 +95,10 @@ SCENARIO("neighbour of B63: a client that resets its connection between the last
     {
       raw_client client(stage.old.server().port);
       const auto body = message(workspace, "ECHO nearly").dump();
-      client.send("POST /api/v1/message/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
-                  + stage.server.token() + "\r\nContent-Length: " + std::to_string(body.size())
-                  + "\r\n\r\n" + body);
+      client.send(
+        "POST /api/v1/message/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+        + stage.server.token() + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n"
+        + body);
       const auto seen = client.read_until("\"type\":\"done\"");
       REQUIRE(seen.find("\"done\"") != std::string::npos);
       if (ends_properly(seen))
@@ -131,18 +133,19 @@ SCENARIO("neighbour of B63: reading pending results takes them only where it is 
   CHECK(int_or(stage.client.get(path).parsed(), "count", 0) == 1);
 }
 
-SCENARIO("neighbour of B66: one key at the same time with two bodies runs one of them, and a key is "
-         "its workspace's own") {
+SCENARIO(
+  "neighbour of B66: one key at the same time with two bodies runs one of them, and a key is "
+  "its workspace's own") {
   contract_scene stage;
   std::atomic<int> accepted{0};
   std::atomic<int> refused{0};
   std::vector<std::thread> clients;
   for (int i = 0; i < 12; ++i)
     clients.emplace_back([&, i] {
-      const auto answer =
-        stage.client.post(of("demo", "turns"),
-                          json::object({{"prompt", "TOOL echo x >> runs; echo " + std::to_string(i % 2)}}),
-                          {{"Idempotency-Key", "one key"}});
+      const auto answer = stage.client.post(
+        of("demo", "turns"),
+        json::object({{"prompt", "TOOL echo x >> runs; echo " + std::to_string(i % 2)}}),
+        {{"Idempotency-Key", "one key"}});
       accepted += answer.status == 202 ? 1 : 0;
       refused += answer.status == 422 ? 1 : 0;
     });
@@ -150,8 +153,8 @@ SCENARIO("neighbour of B66: one key at the same time with two bodies runs one of
     client.join();
   CHECK(accepted == 6);
   CHECK(refused == 6);
-  const auto elsewhere = stage.client.post(of("other", "turns"), json::object({{"prompt", "hello"}}),
-                                           {{"Idempotency-Key", "one key"}});
+  const auto elsewhere = stage.client.post(
+    of("other", "turns"), json::object({{"prompt", "hello"}}), {{"Idempotency-Key", "one key"}});
   CHECK(elsewhere.status == 202);
   CHECK_FALSE(bool_or(elsewhere.parsed(), "repeated", true));
   stage.await_event("demo", "turn.completed");
@@ -163,8 +166,9 @@ SCENARIO("neighbour of B66: one key at the same time with two bodies runs one of
   CHECK(status_of(twice) == 400);
 }
 
-SCENARIO("neighbour of B67: cancels and interrupts that meet each other, or the start of their turn, "
-         "end it once and leave the next alone") {
+SCENARIO(
+  "neighbour of B67: cancels and interrupts that meet each other, or the start of their turn, "
+  "end it once and leave the next alone") {
   const auto seed = std::random_device{}();
   std::mt19937 random{seed};
   INFO("seed " << seed);
@@ -247,7 +251,8 @@ SCENARIO("neighbour of B73: requests at the edges of HTTP get the answer that HT
     }
   }
   // A stream in HTTP/1.0 has no chunks: its end is the connection's.
-  const auto old = ask(stage, "POST /api/v1/message/stream HTTP/1.0", "Content-Length: 20\r\n", echo);
+  const auto old =
+    ask(stage, "POST /api/v1/message/stream HTTP/1.0", "Content-Length: 20\r\n", echo);
   CHECK(status_of(old) == 200);
   CHECK(old.find("Transfer-Encoding") == std::string::npos);
   CHECK(old.find("\"done\"") != std::string::npos);
@@ -267,11 +272,10 @@ SCENARIO("neighbour of B76: an origin that only looks like ours, or is said twic
     CHECK(from(foreign) == 403);
   }
   CHECK(from("http://localhost") == 200);
-  for (const char* twice :
-       {"Origin: http://localhost\r\nOrigin: https://evil.example\r\n",
-        "Origin: \r\nOrigin: https://evil.example\r\n",
-        "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n",
-        "Content-Type: application/json\r\nContent-Type: text/plain\r\n"}) {
+  for (const char* twice : {"Origin: http://localhost\r\nOrigin: https://evil.example\r\n",
+                            "Origin: \r\nOrigin: https://evil.example\r\n",
+                            "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n",
+                            "Content-Type: application/json\r\nContent-Type: text/plain\r\n"}) {
     INFO(twice);
     const auto status = status_of(get(stage, "/api/v1/status", twice));
     CHECK((status == 400 || status == 403));

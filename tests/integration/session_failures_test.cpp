@@ -362,8 +362,9 @@ SCENARIO("B81: MCP servers that do not answer are told of, and their coming too"
   CHECK(notices(stage, "mcp_server").size() == all.size());
 }
 
-SCENARIO("B81: the capability API lists MCP servers with their state, also one that changes within a "
-         "turn, and does not claim the tools of those that do not answer") {
+SCENARIO(
+  "B81: the capability API lists MCP servers with their state, also one that changes within a "
+  "turn, and does not claim the tools of those that do not answer") {
   scene stage;
   const auto init = [](const char* status) {
     json servers = json::array();

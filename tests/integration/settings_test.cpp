@@ -74,7 +74,8 @@ SCENARIO("a change of settings that is refused changes nothing and says what is 
   CHECK(http_client{stage.server.url(), "wrong"}.get(path).status == 401);
 }
 
-SCENARIO("neighbour of B43: settings behind a link are changed where they are, and are their owner's") {
+SCENARIO(
+  "neighbour of B43: settings behind a link are changed where they are, and are their owner's") {
   namespace fs = std::filesystem;
   scene stage;
   const auto real = stage.server.path("elsewhere.json");

@@ -12,12 +12,12 @@ namespace tidemark::test {
 
 /// What a task came to for its client.
 struct task_outcome {
-  std::string text;               ///< the plain concatenation of the chunks
-  std::optional<json> error;      ///< the `error` object; what came before it is discarded
-  std::vector<json> frames;       ///< all objects, in order
+  std::string text;                ///< the plain concatenation of the chunks
+  std::optional<json> error;       ///< the `error` object; what came before it is discarded
+  std::vector<json> frames;        ///< all objects, in order
   std::vector<std::string> faults; ///< where the server broke the contract
-  bool clean_end = false;         ///< the body ended as HTTP says it must
-  bool gave_up = false;           ///< no sign of life: the client cancelled and left
+  bool clean_end = false;          ///< the body ended as HTTP says it must
+  bool gave_up = false;            ///< no sign of life: the client cancelled and left
 
   /// The client has a result.
   [[nodiscard]] bool succeeded() const { return clean_end && !error; }

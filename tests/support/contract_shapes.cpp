@@ -46,7 +46,8 @@ const std::map<std::string, members>& shapes() {
       {"elapsed_seconds", "number"},
       {"wait_seconds", "number"}}},
     {"Cancel", {{"cancelled", "bool"}, {"workspace_id", "text"}}},
-    {"PendingResults", {{"workspace_id", "text"}, {"results", "[PendingResult]"}, {"count", "int"}}},
+    {"PendingResults",
+     {{"workspace_id", "text"}, {"results", "[PendingResult]"}, {"count", "int"}}},
     {"PendingResult",
      {{"id", "text"},
       {"workspace_id", "text"},
@@ -148,8 +149,7 @@ std::string contract_fault(const json& value, const std::string& type) {
 
 std::string frame_fault(const json& frame) {
   const auto type = string_or(frame, "type");
-  for (const char* known :
-       {"queued", "chunk", "tool_call", "tool_result", "error", "done"})
+  for (const char* known : {"queued", "chunk", "tool_call", "tool_result", "error", "done"})
     if (type == known) {
       auto fault = contract_fault(frame, type);
       const auto place = fault.empty() && type == "queued" ? int_or(frame, "position", 0) : 1;
