@@ -238,7 +238,7 @@ SCENARIO("contract, Endpoints: tools come from the cache until a refresh probes,
          "probes") {
   v1_stage stage;
   const auto cached = call(stage.port, "GET", "/api/v1/capabilities/tools");
-  CHECK(keys(cached.body) == names{"status", "tools", "source"});
+  CHECK(keys(cached.body) == names{"status", "tools", "source", "mcp_servers"});
   CHECK(cached.body.at("tools").is_null());
   CHECK(string_or(cached.body, "source") == "cache");
   auto status = call(stage.port, "GET", "/api/v1/status");
