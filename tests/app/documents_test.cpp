@@ -70,7 +70,7 @@ std::set<std::string> named_in(const std::string& page, std::size_t column) {
 
 } // namespace
 
-SCENARIO("every test that docs/contract.md and docs/neighbours.md name is there") {
+SCENARIO("every test that the pages of evidence name is there") {
   const auto known = scenarios();
   REQUIRE(known.size() > 100);
   const auto check = [&](const char* page, std::size_t column, std::size_t at_least) {
@@ -83,5 +83,6 @@ SCENARIO("every test that docs/contract.md and docs/neighbours.md name is there"
     }
   };
   check("docs/contract.md", 1, 40);
+  check("docs/field-failures.md", 1, 60);
   check("docs/neighbours.md", 2, 20);
 }

@@ -353,7 +353,7 @@ SCENARIO("a turn whose acceptance comes too late for its client is given up by n
   }));
 }
 
-SCENARIO("an actor that fails is a 500 with an id, not a hang") {
+SCENARIO("B74: an actor that fails is a 500 with an id, not a hang") {
   server_fixture server{{}, [](const std::string&, bool, const command&) -> expected<answer> {
                           throw std::runtime_error("a bug");
                         }};

@@ -53,7 +53,9 @@ const failure_row rows[] = {
 
 } // namespace
 
-SCENARIO("whatever the agent does, the turn ends once, truthfully, and the next one runs") {
+SCENARIO(
+  "B07, B19, B21, B23, B24, B28, B32, B33, B34, B35, B36, B37, B53: whatever the agent does, the "
+  "turn ends once, truthfully, and the next one runs") {
   scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "30s"},
                                {"TIDEMARK_WORKSPACE_AUTH_FAILURES", "100"}}});
   for (const failure_row& row : rows) {
