@@ -44,6 +44,23 @@ void mask(const redactor& secrets, json& value) {
   value = std::move(renamed);
 }
 
+/// An agent may write a character as `\\u00e4` or `\\/` where we would not: no search finds that.
+bool may_hide(std::string_view line) {
+  return line.find("\\u") != std::string_view::npos || line.find("\\/") != std::string_view::npos;
+}
+
+void mask_line(const redactor& secrets, shared_text& line) {
+  if (secrets.concerns(*line))
+    line = std::make_shared<const std::string>(secrets.apply(*line));
+  if (secrets.empty() || !may_hide(*line))
+    return;
+  auto read = parse_json(*line);
+  if (!read || !holds_secret(secrets, *read))
+    return;
+  mask(secrets, *read);
+  line = std::make_shared<const std::string>(dump_json(*read));
+}
+
 /// No secret can begin in this delta and go on in the next one.
 bool is_settled(const redactor& secrets, const json& delta) {
   const auto text = string_or(delta, "text");
@@ -65,8 +82,8 @@ void mask(const redactor& secrets, turn_result& end) {
 void mask_secrets(const redactor& secrets, session_report& report) {
   for (auto& event : report.events) {
     mask(secrets, event.data);
-    if (event.raw && secrets.concerns(*event.raw))
-      event.raw = std::make_shared<const std::string>(secrets.apply(*event.raw));
+    if (event.raw)
+      mask_line(secrets, event.raw);
   }
   for (auto& ask : report.asks) {
     mask(secrets, ask.tool);

@@ -2,6 +2,8 @@
 
 #include "base/logging.hpp"
 
+#include <utility>
+
 namespace tidemark {
 
 agent_runner::agent_runner(agent_runtime& runtime, std::string workspace, report_sink sink)
@@ -12,7 +14,8 @@ agent_runner::agent_runner(agent_runtime& runtime, std::string workspace, report
     ladder_(runtime.io.get_executor()),
     idle_(runtime.io.get_executor()),
     room_(runtime.io.get_executor()),
-    silence_(runtime.io.get_executor()) {}
+    silence_(runtime.io.get_executor()),
+    mute_(runtime.io.get_executor()) {}
 
 agent_runner::~agent_runner() {
   stop_waiting();
@@ -30,7 +33,7 @@ void agent_runner::begin(session_begin_ptr what) {
     return;
   }
   begun_ = clock::now();
-  next_ = std::move(what);
+  next_ = in_its_conversation(std::move(what));
   if (!process_)
     return launch();
   const auto plan = plan_for(*next_);
@@ -40,6 +43,17 @@ void agent_runner::begin(session_begin_ptr what) {
   if (fits(*plan))
     return start_turn("warm");
   end_process("changed"); // on_exit goes on with launch()
+}
+
+/// The turn was queued before its workspace heard that the agent had begun a new conversation.
+session_begin_ptr agent_runner::in_its_conversation(session_begin_ptr what) {
+  const auto left = std::exchange(left_, {});
+  const auto left_for = std::exchange(left_for_, {});
+  if (left.empty() || what->resume != left)
+    return what;
+  auto moved = *what;
+  moved.resume = left_for;
+  return std::make_shared<const session_begin>(std::move(moved));
 }
 
 bool agent_runner::fits(const launch_plan& plan) const {
@@ -78,6 +92,7 @@ bool agent_runner::spawn(const launch_plan& plan) {
   child::callbacks events;
   events.on_stdout = [this](std::string_view bytes) { on_stdout(bytes); };
   events.on_stderr = [this](std::string_view bytes) { tail_.add(bytes); };
+  events.on_stdout_end = [this] { on_stdout_end(); };
   events.on_exit = [this](child_exit how) { on_exit(how); };
   auto started = child::spawn(runtime_.io, to_child(runtime_.options, plan), std::move(events));
   if (!started) {

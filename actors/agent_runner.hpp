@@ -65,6 +65,7 @@ private:
   enum class stage { none, interrupting, input_closed, terminated, killed };
 
   // -- start of turns: agent_runner.cpp ---------------------------------------
+  session_begin_ptr in_its_conversation(session_begin_ptr what);
   void launch();
   [[nodiscard]] tl::expected<launch_plan, launch_problem> plan_for(const session_begin& what) const;
   [[nodiscard]] bool fits(const launch_plan& plan) const;
@@ -78,6 +79,7 @@ private:
   void on_line(std::string_view line, bool truncated, std::uint64_t full_size);
   void absorb(adapter_output out);
   void limit_noise(std::vector<agent_event>& events);
+  void note_conversation(const std::string& now);
   void on_ready();
   void end_turn(turn_result end);
   void on_exit(child_exit how);
@@ -95,6 +97,7 @@ private:
   void abandon();
   void end_process(const char* reason);
   void on_silence();
+  void on_stdout_end();
 
   agent_runtime& runtime_;
   std::string workspace_;
@@ -109,6 +112,10 @@ private:
   text_tail tail_;
   std::string fingerprint_;
   std::string conversation_; ///< the agent's own id of it, as last heard
+  /// The conversation that the agent left for a new one between turns: who has not heard of that
+  /// yet still asks for this one.
+  std::string left_;
+  std::string left_for_;
   stage stage_ = stage::none;
   one_shot ladder_;
   one_shot idle_;
@@ -119,6 +126,7 @@ private:
   clock::time_point begun_;
   std::set<std::string> open_asks_;
   one_shot silence_;
+  one_shot mute_; ///< the agent has closed its stdout
   clock::time_point silent_at_;
 
   session_report report_; ///< what the current read has brought so far

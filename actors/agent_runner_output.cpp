@@ -90,10 +90,10 @@ void agent_runner::absorb(adapter_output out) {
   append(report_.asks, std::move(out.asks));
   append(report_.withdrawn, std::move(out.withdrawn));
   const bool ready = out.session || out.tools;
-  if (out.session)
-    conversation_ = *out.session;
-  if (out.session)
+  if (out.session) {
+    note_conversation(*out.session);
     report_.session = std::move(out.session);
+  }
   if (out.tools)
     report_.tools = std::move(out.tools);
   if (turn_ && out.interrupt_acknowledged)
@@ -102,6 +102,14 @@ void agent_runner::absorb(adapter_output out) {
     on_ready();
   if (turn_ && out.end)
     end_turn(std::move(*out.end));
+}
+
+void agent_runner::note_conversation(const std::string& now) {
+  if (!turn_ && !conversation_.empty() && conversation_ != now) {
+    left_ = left_for_ == conversation_ ? left_ : conversation_;
+    left_for_ = now;
+  }
+  conversation_ = now;
 }
 
 /// An interrupt that comes before the agent listens is lost: said again once it does.
@@ -162,6 +170,7 @@ void agent_runner::on_exit(child_exit how) {
 void agent_runner::release_process() {
   ladder_.cancel();
   idle_.cancel();
+  mute_.cancel();
   stage_ = stage::none;
   paused_ = false;
   conversation_.clear();

@@ -108,4 +108,13 @@ void agent_runner::on_silence() {
   kill("silence");
 }
 
+/// It usually ends right after. One that does not will never say how its turn ends, nor hear the next.
+void agent_runner::on_stdout_end() {
+  mute_.start(runtime_.options.kill_grace, [this] {
+    force(outcome::failed, "NO_RESULT",
+          "the agent closed its output without a result and lived on");
+    kill("mute");
+  });
+}
+
 } // namespace tidemark

@@ -147,6 +147,9 @@ struct close_shell {
   int code = -1;  ///< exit code; -1 if it died by a signal
   int signal = 0; ///< 0 if it exited
 };
+struct settle_reply {
+  std::vector<std::string> ids; ///< those that were pending until now, each once
+};
 
 struct done {}; ///< the answer of commands that only succeed or fail
 
@@ -154,7 +157,7 @@ using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt
                              reset_session, describe_workspace, get_queue, client_received,
                              client_left, get_pending, settle_pending, open_shell, close_shell>;
 using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
-                            queue_reply, pending_reply>;
+                            queue_reply, pending_reply, settle_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;
@@ -167,6 +170,7 @@ struct workspace_summary {
   std::optional<std::string> session;
   bool busy = false;
   std::optional<std::vector<std::string>> tools;
+  json mcp_servers = json::array(); ///< `{"name","status","error"?}` as the agent's last start told
 };
 using summary_ptr = std::shared_ptr<const workspace_summary>;
 using summaries_ptr = std::shared_ptr<const std::vector<workspace_summary>>;

@@ -90,6 +90,7 @@ struct workspace_state {
   json metadata = json::object();
   std::string session; ///< the agent's conversation to resume; empty if none
   std::optional<std::vector<std::string>> tools;
+  json mcp_servers = json::array(); ///< as the agent's last start told
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
   std::map<std::string, open_item> open_items; ///< by item id
@@ -145,6 +146,10 @@ struct survivors {
   std::set<std::string> clients;      ///< `holds_result` turns that still have their client
   std::set<std::string> shells;       ///< shells that still run
 };
+
+/// Whether a submission is small enough to be kept: asked before a workspace is made for it.
+/// Errors: `too_large` naming the limit.
+expected<void> check_size(const submit_turn& what, std::size_t max_prompt_bytes);
 
 /// The first use of a workspace: `workspace.created`. Precondition: `id`, `stream` and
 /// `incarnation` of `working` are set.

@@ -19,7 +19,10 @@ std::string preview_of(std::string_view prompt) {
   }
   auto text = repair_utf8(prompt.substr(0, end));
   std::ranges::replace_if(
-    text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    text, [](char c) { return (c >= '\n' && c <= '\r') || (c >= '\x1c' && c <= '\x1e'); }, ' ');
+  for (const std::string_view wide : {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"})
+    for (auto at = text.find(wide); at != std::string::npos; at = text.find(wide, at))
+      text.replace(at, wide.size(), " ");
   return text;
 }
 
@@ -48,10 +51,8 @@ public:
   void operator()(const submit_turn& what) {
     if (const auto* known = remembered(what.idempotency_key))
       return repeat(*known, what);
-    if (what.prompt.size() > d_.rules().max_prompt_bytes)
-      return d_.reply(fail(errc::too_large, "the prompt is larger than "
-                                              + std::to_string(d_.rules().max_prompt_bytes)
-                                              + " bytes"));
+    if (auto fits = check_size(what, d_.rules().max_prompt_bytes); !fits)
+      return d_.reply(tl::unexpected(std::move(fits.error())));
     if (state().queue.size() >= d_.rules().max_queued)
       return d_.reply(fail(errc::too_large, "the queue is full ("
                                               + std::to_string(state().queue.size())
@@ -175,10 +176,13 @@ public:
   }
 
   void operator()(const settle_pending& what) {
+    settle_reply reply;
     for (const auto& id : what.ids)
-      if (state().pending.contains(id))
+      if (state().pending.contains(id)) {
         deliver(id, what.via, what.by);
-    d_.reply(done{});
+        reply.ids.push_back(id);
+      }
+    d_.reply(std::move(reply));
   }
 
   void operator()(const open_shell& what) {
@@ -275,7 +279,30 @@ private:
   std::set<std::string>& clients_;
 };
 
+/// At most what the turn's event takes: a byte of a text becomes up to six of JSON.
+std::size_t size_as_event(const submit_turn& what) {
+  constexpr std::size_t longest_escape = 6;
+  constexpr std::size_t frame = 16 << 10; // names of members, the preview, numbers
+  auto rest = what.source.size() + what.model.size() + what.idempotency_key.size();
+  for (const auto& name : std::views::keys(what.environment))
+    rest += name.size() + 3;
+  rest = rest * longest_escape + dump_json(what.metadata).size() + frame;
+  const auto widest = what.prompt.size() * longest_escape + rest;
+  return widest <= event_log::max_event_bytes ? widest : quote_json(what.prompt).size() + rest;
+}
+
 } // namespace
+
+expected<void> check_size(const submit_turn& what, std::size_t max_prompt_bytes) {
+  if (what.prompt.size() > max_prompt_bytes)
+    return fail(errc::too_large,
+                "the prompt is larger than " + std::to_string(max_prompt_bytes) + " bytes");
+  // An event over the limit would be cut, and the turn would run without its prompt.
+  if (size_as_event(what) > event_log::max_event_bytes)
+    return fail(errc::too_large, "the turn takes more than "
+                                   + std::to_string(event_log::max_event_bytes) + " bytes as JSON");
+  return {};
+}
 
 decided decide(workspace_state& working, const workspace_rules& rules, const command& what,
                const std::string& new_turn, std::set<std::string>& clients, timestamp now) {

@@ -127,6 +127,8 @@ void follow_session(workspace_state& s, const event_view& e, const json& data) {
 
 void session_started(workspace_state& s, const event_view& e, const json& data) {
   follow_session(s, e, data);
+  if (data.contains("mcp_servers"))
+    s.mcp_servers = array_at(data, "mcp_servers");
   const auto& tools = array_at(data, "tools");
   if (tools.empty())
     return;

@@ -45,6 +45,7 @@ workspace_summary summarize(const workspace_state& state) {
     s.session = state.session;
   s.busy = state.busy();
   s.tools = state.tools;
+  s.mcp_servers = state.mcp_servers;
   return s;
 }
 
@@ -56,6 +57,7 @@ std::string to_record(const workspace_summary& summary) {
   r["session"] = summary.session ? json(*summary.session) : json(nullptr);
   r["busy"] = summary.busy;
   r["tools"] = summary.tools ? json(*summary.tools) : json(nullptr);
+  r["mcp_servers"] = summary.mcp_servers;
   return dump_json(r);
 }
 
@@ -70,6 +72,7 @@ expected<workspace_summary> summary_of(std::string_view record) {
   s.updated = timestamp{int_or(r, "updated_ns", 0)};
   s.session = string_at(r, "session");
   s.busy = bool_or(r, "busy", false);
+  s.mcp_servers = array_at(r, "mcp_servers");
   if (r.contains("tools") && r["tools"].is_array()) {
     s.tools.emplace();
     for (const auto& tool : r["tools"])

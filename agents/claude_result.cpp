@@ -3,6 +3,7 @@
 #include "agents/bounded_text.hpp"
 #include "agents/failure_class.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -52,6 +53,11 @@ std::string final_text(const json& result, const std::string& last_text) {
   auto text = string_or(result, "result");
   // The CLI sometimes repeats only the first piece of its last message, or nothing.
   return last_text.empty() || text.starts_with(last_text) ? std::move(text) : last_text;
+}
+
+/// A count of tokens; one that cannot be is none.
+std::int64_t count_at(const json& usage, const char* key) {
+  return std::max<std::int64_t>(0, int_or(usage, key, 0));
 }
 
 json merged_denials(const json& result, const claude_turn_facts& facts) {
@@ -145,9 +151,9 @@ turn_result read_claude_result(const json& result, const claude_turn_facts& fact
   end.text = final_text(result, facts.last_text);
   end.stop_reason = string_or(result, "stop_reason");
   const auto& usage = object_at(result, "usage");
-  end.usage = {int_or(usage, "input_tokens", 0), int_or(usage, "output_tokens", 0),
-               int_or(usage, "cache_read_input_tokens", 0),
-               int_or(usage, "cache_creation_input_tokens", 0)};
+  end.usage = {count_at(usage, "input_tokens"), count_at(usage, "output_tokens"),
+               count_at(usage, "cache_read_input_tokens"),
+               count_at(usage, "cache_creation_input_tokens")};
   end.model = facts.model;
   end.denials = merged_denials(result, facts);
   const auto flagged =

@@ -1,5 +1,8 @@
 #include "agents/claude_session.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,30 @@ json servers_of(const json& line) {
   return servers;
 }
 
+bool is_tool_of(std::string_view tool, std::string_view server) {
+  constexpr std::string_view mark = "mcp__";
+  if (!tool.starts_with(mark))
+    return false;
+  tool.remove_prefix(mark.size());
+  const auto names = [](char in_tool, char in_name) {
+    const auto kept = std::isalnum(static_cast<unsigned char>(in_name)) != 0 || in_name == '-';
+    return in_tool == (kept ? in_name : '_'); // as the CLI spells a server's name in its tools'
+  };
+  return tool.size() > server.size() + 2 && tool.substr(server.size()).starts_with("__")
+         && std::ranges::equal(tool.substr(0, server.size()), server, names);
+}
+
+/// The agent's tools without those of servers that do not answer: they cannot be used.
+std::vector<std::string> usable_tools(const json& line, const json& servers) {
+  auto tools = texts_of(array_at(line, "tools"));
+  for (const auto& server : servers)
+    if (string_or(server, "status") != "connected")
+      std::erase_if(tools, [name = string_or(server, "name")](const std::string& tool) {
+        return is_tool_of(tool, name);
+      });
+  return tools;
+}
+
 } // namespace
 
 void claude_session::on_init(const json& line, event_sink& out) {
@@ -37,12 +64,14 @@ void claude_session::on_init(const json& line, event_sink& out) {
   model_ = string_or(line, "model", model_);
   facts_ = json::object();
   facts_["model"] = model_;
-  facts_["tools"] = texts_of(array_at(line, "tools"));
-  facts_["mcp_servers"] = servers_of(line);
+  auto servers = servers_of(line);
+  auto tools = usable_tools(line, servers);
+  facts_["tools"] = tools;
+  facts_["mcp_servers"] = std::move(servers);
   facts_["agent_version"] = string_or(line, "claude_code_version");
   facts_["permission_mode"] = string_or(line, "permissionMode");
-  if (array_at(line, "tools") != json::array())
-    out.out().tools = texts_of(array_at(line, "tools"));
+  if (!tools.empty())
+    out.out().tools = std::move(tools);
   auto before = session_;
   if (auto session = string_or(line, "session_id"); !session.empty()) {
     out.out().session = session;

@@ -127,10 +127,13 @@ public:
 
   /// Serves from here on. Returns the port.
   expected<std::uint16_t> start() {
+    std::error_code failed; // then the path stays as it was given
+    const auto root = std::filesystem::weakly_canonical(what_.agent.workspace_root, failed);
     services_.reset(
       new http_services{what_.http, log_, events_, metrics_, directory_, probe_, blocking_,
-                        what_.agent.workspace_root, TIDEMARK_VERSION, what_.agent.rights, stopping_,
-                        quiet_, what_.agent.settings_path, shells_, what_.shell.max_message_bytes});
+                        failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION,
+                        what_.agent.rights, stopping_, quiet_, what_.agent.settings_path, shells_,
+                        what_.shell.max_message_bytes, what_.rules.max_prompt_bytes});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)

@@ -21,6 +21,8 @@ public:
   redactor() = default;
   explicit redactor(const std::vector<std::string>& secrets);
 
+  /// True if there is nothing to mask.
+  [[nodiscard]] bool empty() const { return needles_.empty(); }
   /// True if `text` holds a secret; the fast path for text that does not.
   [[nodiscard]] bool concerns(std::string_view text) const;
   [[nodiscard]] std::string apply(std::string_view text) const;

@@ -47,6 +47,15 @@ bool is_framed_doubtfully(const bhttp::request_header<>& head) {
          || !same_word(value(head, bhttp::field::transfer_encoding), "chunked");
 }
 
+/// A header that decides something and is said twice: each reader would believe another one.
+std::string_view ambiguous(const bhttp::request_header<>& head) {
+  for (const std::string_view name : {"Host", "Origin", "Sec-Fetch-Site", "Authorization",
+                                      "Content-Type", "Idempotency-Key", "Last-Event-ID"})
+    if (head.count(boost::beast::string_view{name.data(), name.size()}) > 1)
+      return name;
+  return {};
+}
+
 std::string joined(std::vector<std::string> methods) {
   if (std::find(methods.begin(), methods.end(), "GET") != methods.end())
     methods.emplace_back("HEAD");
@@ -94,6 +103,8 @@ std::optional<request_refusal> refuse_request(const bhttp::request_header<>& hea
   if (is_framed_doubtfully(head))
     return refusal(400, "invalid_argument",
                    "the only Transfer-Encoding is chunked, and then without Content-Length");
+  if (const auto twice = ambiguous(head); !twice.empty())
+    return refusal(400, "invalid_argument", fmt::format("the header {} is given twice", twice));
   if (auto stranger = refuse_stranger(head, with_body, options))
     return stranger;
   // Whatever a token may do: at a path without a handler there is nothing to forbid.

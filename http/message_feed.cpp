@@ -1,5 +1,6 @@
 #include "http/message_feed.hpp"
 
+#include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "base/uuid.hpp"
 #include "http/problem.hpp"
@@ -49,6 +50,10 @@ message_feed::message_feed(exchange& with, body_stream& out, message_request req
 task<void> message_feed::open() {
   auto& services = exchange_.services();
   auto submission = submission_of(request_, exchange_.who());
+  if (const auto fits = check_size(submission, services.max_prompt_bytes); !fits) {
+    refuse(fits.error());
+    co_return;
+  }
   // Before the question: if its answer is late, the turn may exist all the same.
   claim_ = std::make_unique<result_claim>(services.directory, request_.workspace, submission.turn);
   command what = std::move(submission);

@@ -9,6 +9,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 
 namespace tidemark {
@@ -30,6 +31,7 @@ struct http_services {
   std::string settings_path = {};            ///< SETTINGS_PATH: model providers
   shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
+  std::size_t max_prompt_bytes = 32 << 20;
 };
 
 } // namespace tidemark

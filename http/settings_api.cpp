@@ -33,9 +33,13 @@ expected<json> change_settings(const std::string& path, Change change) {
   auto changed = change(std::move(*settings));
   if (!changed)
     return changed;
-  if (auto made = files::make_directory(std::filesystem::absolute(path).parent_path()); !made)
+  // The file itself, where the path is a link to it: the link is the operator's.
+  std::error_code failed;
+  const auto linked = std::filesystem::weakly_canonical(path, failed);
+  const auto file = failed ? std::filesystem::absolute(path) : linked;
+  if (auto made = files::make_directory(file.parent_path()); !made)
     return tl::unexpected{made.error()};
-  if (auto written = files::write_durably(path, dump_json(*changed)); !written)
+  if (auto written = files::write_durably(file, dump_json(*changed)); !written)
     return tl::unexpected{written.error()};
   return changed;
 }

@@ -132,6 +132,10 @@ task<void> submit(exchange& with) {
     co_return;
   }
   turn->by = with.who().name;
+  if (const auto fits = check_size(*turn, with.services().max_prompt_bytes); !fits) {
+    co_await send_error(with, fits.error());
+    co_return;
+  }
   auto what = command{std::move(*turn)};
   const auto reply = co_await with.ask<submit_reply>(workspace->str(), true, std::move(what));
   if (!reply) {

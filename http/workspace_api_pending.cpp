@@ -4,6 +4,8 @@
 #include "http/v1_shapes.hpp"
 #include "http/workspace_api.hpp"
 
+#include <boost/beast/core/string.hpp>
+
 #include <memory>
 #include <mutex>
 #include <set>
@@ -49,14 +51,18 @@ private:
   std::set<std::pair<std::string, std::string>> keys_;
 };
 
-task<expected<done>> settle(exchange& x, const std::string& workspace, std::vector<std::string> ids,
-                            const char* via) {
+/// The ids that were pending until now; none of a workspace that no task has created yet.
+task<expected<settle_reply>> settle(exchange& x, const std::string& workspace,
+                                    std::vector<std::string> ids, const char* via) {
   settle_pending settled;
   settled.ids = std::move(ids);
   settled.via = via;
   settled.by = x.who().name;
   command what = std::move(settled);
-  co_return co_await x.ask<done>(workspace, false, std::move(what));
+  auto reply = co_await x.ask<settle_reply>(workspace, false, std::move(what));
+  if (!reply && reply.error().code == errc::not_found)
+    co_return settle_reply{};
+  co_return reply;
 }
 
 /// A pending result is what the stream would have given: the workspace itself keeps only the final
@@ -69,6 +75,21 @@ std::vector<pending_result> with_whole_text(const event_log& log, const std::str
       result.text = std::move(*whole);
   }
   return results;
+}
+
+/// `?ack=`: whether reading takes the results. A value that may have meant "no" must not take them.
+expected<bool> takes_results(const exchange& x) {
+  const auto given = x.query("ack");
+  if (!given)
+    return true;
+  const auto is = [&](std::string_view word) {
+    return boost::beast::iequals(*given, {word.data(), word.size()});
+  };
+  if (is("true") || is("1"))
+    return true;
+  if (is("false") || is("0"))
+    return false;
+  return fail(errc::invalid_argument, "query \"ack\": must be true or false");
 }
 
 /// Streamed, because only so does the end of the answer tell whether the client has all of it.
@@ -87,6 +108,12 @@ task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
   const auto id = co_await workspace_of(x);
   if (id.empty())
     co_return;
+  const auto takes = takes_results(x);
+  if (!takes) {
+    auto why = takes.error();
+    co_await send_v1_error(x, std::move(why));
+    co_return;
+  }
   command what = get_pending{};
   auto reply = co_await x.ask<pending_reply>(id, false, std::move(what));
   if (!reply && reply.error().code != errc::not_found) {
@@ -95,7 +122,7 @@ task<void> read_pending(exchange& x, std::shared_ptr<offered_results> offered) {
     co_return;
   }
   auto results = reply ? std::move(reply->results) : std::vector<pending_result>{};
-  const auto peeks = x.query("ack").value_or("true") == "false";
+  const auto peeks = !*takes;
   offered_results::hold hold{std::move(offered)};
   if (!peeks)
     std::erase_if(results, [&](const pending_result& r) { return !hold.take(id, r.id); });
@@ -129,16 +156,16 @@ task<void> acknowledge(exchange& x) {
     co_await send_v1_error(x, std::move(why));
     co_return;
   }
-  auto body = json::object();
-  body["status"] = "ok";
-  body["workspace_id"] = id;
-  body["acknowledged"] = json(*ids);
   const auto settled = co_await settle(x, id, std::move(*ids), "ack");
   if (!settled) {
     auto why = settled.error();
     co_await send_v1_error(x, std::move(why));
     co_return;
   }
+  auto body = json::object();
+  body["status"] = "ok";
+  body["workspace_id"] = id;
+  body["acknowledged"] = json(settled->ids);
   co_await send_json(x, std::move(body));
 }
 

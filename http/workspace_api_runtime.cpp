@@ -12,12 +12,30 @@ namespace {
 /// The contract gives a refresh 60 s; the answer must be on its way before.
 constexpr std::chrono::seconds probe_deadline{55};
 
-json tools_body(const probe_result& probe, const char* source) {
+/// What each workspace's agent said of its MCP servers when it last started. Ours, additive.
+json servers_of(const std::vector<workspace_summary>& all) {
+  auto servers = json::array();
+  for (const auto& summary : all)
+    for (auto server : summary.mcp_servers) {
+      server["workspace_id"] = summary.id;
+      servers.push_back(std::move(server));
+    }
+  return servers;
+}
+
+task<void> send_tools(exchange& x, expected<probe_ptr> probe, const char* source) {
+  const auto all = co_await list_workspaces(x);
+  if (!probe || !all) {
+    auto why = probe ? all.error() : probe.error();
+    co_await send_v1_error(x, std::move(why));
+    co_return;
+  }
   auto body = json::object();
   body["status"] = "ok";
-  body["tools"] = tools_or_null(probe.tools);
+  body["tools"] = tools_or_null((*probe)->tools);
   body["source"] = source;
-  return body;
+  body["mcp_servers"] = servers_of(**all);
+  co_await send_json(x, std::move(body));
 }
 
 task<expected<probe_ptr>> last_probe(exchange& x) {
@@ -27,26 +45,14 @@ task<expected<probe_ptr>> last_probe(exchange& x) {
 }
 
 task<void> tools(exchange& x) {
-  const auto probe = co_await last_probe(x);
-  if (!probe) {
-    auto why = probe.error();
-    co_await send_v1_error(x, std::move(why));
-    co_return;
-  }
-  auto body = tools_body(**probe, "cache");
-  co_await send_json(x, std::move(body));
+  auto probe = co_await last_probe(x);
+  co_await send_tools(x, std::move(probe), "cache");
 }
 
 task<void> refresh_tools(exchange& x) {
-  const auto probe =
+  auto probe =
     co_await x.actors().ask<probe_ptr>(probe_deadline, x.services().probe, probe_atom::value);
-  if (!probe) {
-    auto why = probe.error();
-    co_await send_v1_error(x, std::move(why));
-    co_return;
-  }
-  auto body = tools_body(**probe, "probe");
-  co_await send_json(x, std::move(body));
+  co_await send_tools(x, std::move(probe), "probe");
 }
 
 json workspaces_body(const std::vector<workspace_summary>& all) {

@@ -1,5 +1,7 @@
 #include "metrics/instruments.hpp"
 
+#include "base/json.hpp"
+
 #include "metrics/process_figures.hpp"
 
 #include <prometheus/counter.h>
@@ -43,8 +45,8 @@ const label_values http_limits{"body",        "header",          "failed_attempt
                                "readers",     "write_timeout"};
 const label_values error_codes{"wrong_offset", "fenced",  "too_large", "full",
                                "io",           "corrupt", "other"};
-const label_values kill_reasons{"cancel",  "interrupt", "silence",  "idle", "evicted",
-                                "changed", "shutdown",  "leftover", "other"};
+const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     "idle",
+                                "evicted", "changed",   "shutdown", "leftover", "other"};
 const label_values components{"workspace", "agent_session", "directory", "shell",
                               "http",      "log",           "probe",     "other"};
 const label_values methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"};
@@ -230,13 +232,16 @@ struct instruments::families {
   std::mutex reader_mutex; ///< guards `read_log` and serialises scrapes
   std::function<log_gauges()> read_log;
 
+  /// A name is what an agent says: neither their number nor their length is ours to trust.
   std::string bounded_model(std::string_view model) {
+    constexpr std::size_t longest_name = 100;
+    auto name = repair_utf8(model.substr(0, longest_name));
     const std::lock_guard lock{models_mutex};
-    if (models.contains(model))
-      return std::string{model};
-    if (model.empty() || models.size() >= max_models)
+    if (models.contains(name))
+      return name;
+    if (name.empty() || models.size() >= max_models)
       return "other";
-    return *models.emplace(model).first;
+    return *models.insert(std::move(name)).first;
   }
 };
 

@@ -151,6 +151,8 @@ private:
         sink(std::string_view{into.data(), size});
       if (failed) {
         open = false;
+        if (output && !reaped_ && events_.on_stdout_end)
+          events_.on_stdout_end();
         return settle();
       }
       if (detached_ || !open || (output && paused_))

@@ -51,6 +51,9 @@ public:
   struct callbacks {
     std::function<void(std::string_view)> on_stdout;
     std::function<void(std::string_view)> on_stderr;
+    /// Called at most once: stdout has ended and the process has not, or not yet. Nothing more will
+    /// be heard of it but its exit.
+    std::function<void()> on_stdout_end = {};
     /// Called once, after the process has ended and its output was read: to end of file, or for
     /// `drain_limit` if something still holds the pipe.
     std::function<void(child_exit)> on_exit;

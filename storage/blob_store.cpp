@@ -46,7 +46,8 @@ expected<records::blob_ref> blob_store::put(std::string_view content) {
         return tl::unexpected(synced.error());
   }
   // A file under its final name was synced before it got it; only the name may not be durable yet.
-  if (std::filesystem::file_size(file, code) == content.size() && !code) {
+  // But a disk may have damaged it since, and the new event must not inherit that.
+  if (std::filesystem::exists(file, code) && get(ref)) {
     if (auto synced = files::sync_directory(file.parent_path()); !synced)
       return tl::unexpected(synced.error());
     return ref;

@@ -76,3 +76,26 @@ SCENARIO("deltas that hold no beginning of a secret pass untouched, with their l
   deltas.finish(secrets, events);
   CHECK(events.size() == 1);
 }
+
+SCENARIO("neighbour of B77: a secret that the agent escapes in its own way is masked in its line") {
+  const redactor secrets{{"pässwort/geheim"}};
+  for (const auto* line : {R"({"type":"x","text":"the p\u00e4sswort/geheim is"})",
+                           R"({"type":"x","text":"the pässwort\/geheim is"})",
+                           R"({"type":"x","text":"the \u0070\u00E4sswort\/gehei\u006d is"})",
+                           R"({"type":"x","text":"the pässwort/geheim is"})"}) {
+    INFO(line);
+    session_report report;
+    json data = {{"text", "of the line"}};
+    report.events.push_back({"agent.opaque", data, std::make_shared<const std::string>(line)});
+    mask_secrets(secrets, report);
+    const auto kept = parse_json(*report.events[0].raw);
+    REQUIRE(kept);
+    CHECK(string_or(*kept, "text") == "the [secret] is");
+    CHECK(string_or(*kept, "type") == "x");
+  }
+  session_report innocent;
+  const auto line = std::make_shared<const std::string>(R"({"text":"caf\u00e9 \/ bar"})");
+  innocent.events.push_back({"agent.opaque", json::object(), line});
+  mask_secrets(secrets, innocent);
+  CHECK(innocent.events[0].raw == line);
+}

@@ -385,3 +385,35 @@ SCENARIO("a hundred turns, warm and cold, leave no descriptor behind") {
   }
   CHECK(open_descriptors() == before);
 }
+
+SCENARIO("neighbour of B46: a turn queued before its workspace has heard of the agent's new "
+         "conversation goes on in the new one") {
+  runner_fixture f;
+  f.script = R"sh(
+    while read -r word rest; do
+      echo "init $(cat conversation 2>/dev/null || echo s1)"
+      echo "end $rest"
+      if [ "$rest" = move ]; then echo s2 > conversation; echo "init s2"; fi
+    done
+  )sh";
+  f.begin("t1", "move");
+  REQUIRE(f.ended("t1"));
+  REQUIRE(f.until([&] { return f.reports.back()->session == "s2"; }));
+  AND_WHEN("the process can go on") {
+    f.begin("t2", "next", "s1");
+    REQUIRE(f.ended("t2"));
+    CHECK(f.started("t2")->start == "warm");
+  }
+  AND_WHEN("a new process has to be started") {
+    f.fingerprint = "two";
+    f.begin("t2", "next", "s1");
+    REQUIRE(f.ended("t2"));
+    CHECK(f.started("t2")->start == "resume");
+    CHECK(f.planned.resume_session == "s2");
+  }
+  AND_WHEN("it asks for another conversation") {
+    f.begin("t2", "next", "s0");
+    REQUIRE(f.ended("t2"));
+    CHECK(f.planned.resume_session == "s0");
+  }
+}

@@ -199,3 +199,24 @@ SCENARIO("stopping ends the running turn as interrupted and leaves no process") 
   }
   CHECK(f.runtime.pool.live() == 0);
 }
+
+SCENARIO("neighbour of B06: an agent that closes its output and lives on is ended soon, in a turn "
+         "and between turns") {
+  runner_fixture f;
+  f.script = "read -r line; echo init s1; echo text half; exec 1>&-; sleep 300";
+  f.begin("t1");
+  REQUIRE(f.ended("t1"));
+  CHECK(f.ends("t1")[0].how == outcome::failed);
+  CHECK(f.ends("t1")[0].why->code == "NO_RESULT");
+  CHECK(f.texts("t1").front() == "half");
+  f.reports.clear();
+  f.script = "read -r line; echo init s1; echo end fine; exec 1>&-; sleep 300";
+  f.begin("t2");
+  REQUIRE(f.ended("t2"));
+  CHECK(f.ends("t2")[0].how == outcome::succeeded);
+  REQUIRE(f.exited());
+  f.script = obedient;
+  f.begin("t3", "again", "s1");
+  REQUIRE(f.ended("t3"));
+  CHECK(f.ends("t3")[0].text == "again");
+}

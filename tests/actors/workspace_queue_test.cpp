@@ -325,3 +325,25 @@ SCENARIO("time never goes back within a stream") {
   run.submit("b");
   REQUIRE(run.stored.back().time == before);
 }
+
+SCENARIO(
+  "neighbour of B09: a prompt that outgrows an event when it is escaped is refused, never cut") {
+  core_run run;
+  run.rules.max_prompt_bytes = 1 << 30;
+  submit_turn what;
+  what.prompt = std::string(event_log::max_event_bytes / 6 + 1, '\x01');
+  run.ask(what);
+  REQUIRE(run.reply.value().error().code == errc::too_large);
+  CHECK(run.working.queue.empty());
+  what.prompt = std::string(event_log::max_event_bytes / 2, '"');
+  run.ask(what);
+  CHECK(run.reply.value().error().code == errc::too_large);
+  what.prompt = "fine";
+  what.metadata = json::object({{"long", std::string(event_log::max_event_bytes, 'x')}});
+  run.ask(what);
+  CHECK(run.reply.value().error().code == errc::too_large);
+  what.metadata = json::object();
+  what.prompt = std::string(event_log::max_event_bytes / 2, 'x');
+  run.ask(what);
+  CHECK(run.working.queue.back().prompt.size() == what.prompt.size());
+}

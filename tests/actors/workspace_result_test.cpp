@@ -109,7 +109,7 @@ SCENARIO("pending results expire") {
   REQUIRE(run.working.pending.empty());
 }
 
-SCENARIO("the conversation is resumed only after a success") {
+SCENARIO("contract, Sessions, settings, policy: the conversation is resumed only after a success") {
   core_run run;
   const auto a = run.submit("a");
   run.report(started(a, "s1"));

@@ -207,3 +207,22 @@ SCENARIO("two adapters never give the same id") {
   b.line(says("x"));
   REQUIRE(a.items("message").at(0)["id"] != b.items("message").at(0)["id"]);
 }
+
+SCENARIO("B81: the tools of MCP servers that do not answer are not claimed, and are once they do") {
+  conversation agent;
+  const auto start = [](const char* status) {
+    auto servers = json::array();
+    servers.push_back(json::object({{"name", "my files.v2"}, {"status", status}}));
+    servers.push_back(json::object({{"name", "my"}, {"status", "failed"}}));
+    return init(json::object(
+      {{"tools", json::array({"Read", "mcp__my_files_v2__list", "mcp__my_files_v20__x"})},
+       {"mcp_servers", std::move(servers)}}));
+  };
+  for (const auto* status : {"pending", "failed", "needs-auth"}) {
+    agent.lines({start(status)});
+    CHECK(agent.tools == std::vector<std::string>{"Read", "mcp__my_files_v20__x"});
+  }
+  agent.lines({start("connected")});
+  CHECK(agent.tools.size() == 3);
+  CHECK(agent.of("session.started").back().at("tools").size() == 3);
+}

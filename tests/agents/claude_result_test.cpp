@@ -161,3 +161,18 @@ SCENARIO("denials are told once, wherever the agent tells them") {
                 result("x", {{"permission_denials", listed}})});
   REQUIRE(end.denials.size() == 3);
 }
+
+SCENARIO("neighbour of B34: counts that cannot be are none, and the result stands") {
+  conversation agent;
+  agent.lines(
+    {init(), says("fine"),
+     result("fine", json::object({{"usage", json::object({{"input_tokens", -7},
+                                                          {"output_tokens", 1e300},
+                                                          {"cache_read_input_tokens", "x"}})},
+                                  {"total_cost_usd", -1.0}}))});
+  CHECK(agent.end().how == outcome::succeeded);
+  CHECK(agent.end().usage.input == 0);
+  CHECK(agent.end().usage.output >= 0);
+  CHECK(agent.end().usage.cache_read == 0);
+  CHECK(agent.end().cost_usd == 0);
+}

@@ -134,7 +134,7 @@ SCENARIO("a server that is not there ends with code 3 and says what to do") {
   }
 }
 
-SCENARIO("a server that others could reach does not start without a token") {
+SCENARIO("contract, Transport: a server that others could reach does not start without a token") {
   const auto directory =
     std::filesystem::temp_directory_path() / ("tidemark-cli-" + std::to_string(::getpid()));
   const auto result =

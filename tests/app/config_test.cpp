@@ -54,7 +54,7 @@ SCENARIO(
   CHECK(loaded(inputs).sources["http.port"] == "flag --http-port");
 }
 
-SCENARIO("the environment names of the drop-in contract work as they are") {
+SCENARIO("contract, Transport: the environment names work as they are") {
   config_inputs inputs;
   inputs.environment = {{"WORKSPACE_ROOT", "/w"},
                         {"SETTINGS_PATH", "/s.json"},

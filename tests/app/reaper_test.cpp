@@ -25,7 +25,7 @@ pid_t dead_child(const char* program) {
 
 } // namespace
 
-SCENARIO("as PID 1 only children that nobody waits for are reaped") {
+SCENARIO("contract, Process duties: as PID 1 only children that nobody waits for are reaped") {
   const auto own = dead_child("/bin/true");
   const auto orphan = dead_child("/bin/false");
   CHECK(reap_orphans({"true"}) == 1);

@@ -35,7 +35,7 @@ SCENARIO("query parameters keep their order, and odd ones do no harm") {
   CHECK(parse_query("").empty());
 }
 
-SCENARIO("a bearer token is found in any case of the scheme") {
+SCENARIO("contract, Transport: a bearer token is found in any case of the scheme") {
   CHECK(bearer_token("Bearer secret") == "secret");
   CHECK(bearer_token("bEARER   secret ") == "secret");
   CHECK_FALSE(bearer_token("Bearersecret"));

@@ -1,5 +1,5 @@
-#include "tests/http/v1_client.hpp"
 #include "tests/http/v1_stage.hpp"
+#include "tests/support/v1_client.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
-#include "tests/http/v1_client.hpp"
 #include "tests/http/v1_stage.hpp"
+#include "tests/support/v1_client.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -55,8 +55,8 @@ bool is_pending(v1_stage& stage, std::size_t wanted = 1) {
 
 } // namespace
 
-SCENARIO(
-  "the stream answers before the agent says anything, and the joined chunks are the result") {
+SCENARIO("contract, Streaming: the head is sent before the agent says anything, and the joined "
+         "chunks are the result") {
   v1_stage stage;
   v1_call client{stage.port, "POST", stream_path, message("hi")};
   REQUIRE(client.read_until("\r\n\r\n"));
@@ -260,7 +260,7 @@ SCENARIO("a stream gets the end that its workspace gives a turn during the shutd
   CHECK(says(waiting.parsed(), "stopped before this task started"));
 }
 
-SCENARIO("an idle stream carries comments, and a queued one empty chunks") {
+SCENARIO("contract, Streaming: an idle stream carries comments, and a queued one empty chunks") {
   http_options options;
   options.heartbeat = 60ms;
   options.proof_of_life = 100ms;
@@ -316,7 +316,8 @@ SCENARIO("a client that leaves the waiting call gets its result from the pending
   CHECK(is_pending(stage));
 }
 
-SCENARIO("a message of several MiB and its environment reach the workspace as they were sent") {
+SCENARIO("contract, Endpoints: a message of several MiB and its environment reach the workspace as "
+         "they were sent") {
   v1_stage stage;
   auto body = json::object();
   body["content"] = std::string(3 << 20, 'x') + "\xE4\xBD\xA0";

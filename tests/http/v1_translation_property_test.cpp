@@ -1,5 +1,5 @@
 #include "tests/http/v1_events.hpp"
-#include "tests/http/v1_lines.hpp"
+#include "tests/support/v1_lines.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -83,7 +83,8 @@ std::string play(turn_script& turn, std::mt19937_64& random) {
 
 } // namespace
 
-SCENARIO("for any turn, a client that splits lines like Python joins exactly the agent's text") {
+SCENARIO("contract, Streaming: for any turn, a client that splits lines like Python joins exactly "
+         "the agent's text") {
   const auto seed = std::random_device{}();
   for (std::uint64_t round = 0; round < 400; ++round) {
     INFO("seed " << seed << ", round " << round);

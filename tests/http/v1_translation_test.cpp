@@ -1,5 +1,5 @@
 #include "tests/http/v1_events.hpp"
-#include "tests/http/v1_lines.hpp"
+#include "tests/support/v1_lines.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -148,7 +148,8 @@ SCENARIO("an agent that is not logged in ends cleanly with its words as text, sa
   CHECK(only_message.joined() == words);
 }
 
-SCENARIO("chunks hold no U+0000 and every frame of an event names the event's place") {
+SCENARIO("contract, Streaming: chunks hold no U+0000 and every frame of an event names the event's "
+         "place") {
   turn_script turn;
   turn.start().block("m1", {std::string{"a\0b", 3}, std::string{"\0", 1}}).succeed("");
   CHECK(turn.joined() == "ab");
@@ -241,7 +242,8 @@ SCENARIO("a task that is first in line, or runs already, is not told that it wai
   CHECK(turn.frames.empty());
 }
 
-SCENARIO("an empty chunk a minute keeps a task alive while it is queued or waits for a tool") {
+SCENARIO("contract, Streaming: an empty chunk a minute keeps a task alive while it is queued or "
+         "waits for a tool") {
   turn_script turn;
   turn.pass(59s);
   CHECK(turn.frames.empty());

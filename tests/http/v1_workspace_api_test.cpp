@@ -1,5 +1,5 @@
-#include "tests/http/v1_client.hpp"
 #include "tests/http/v1_stage.hpp"
+#include "tests/support/v1_client.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -176,7 +176,8 @@ SCENARIO("a pending result is the full text as the stream would have given it") 
   CHECK(string_or(answer.body.at("results").front(), "result") == "I look at it.\n\nIt is fine.");
 }
 
-SCENARIO("a reader that is gone before it took the answer is offered the same results again") {
+SCENARIO("contract, Pending results: a reader that is gone before it took the answer is offered "
+         "the same results again") {
   v1_stage stage;
   // More than the readers' machine takes for them, so that one who takes nothing cannot have it.
   add_pending(stage, std::string(1 << 20, 'x'));
@@ -225,7 +226,7 @@ SCENARIO("results are acknowledged by id; unknown ids are no failure") {
   CHECK(stage.workspaces.pending("w").size() == 1);
 }
 
-SCENARIO("an unknown workspace has an empty list of pending results") {
+SCENARIO("contract, Pending results: an unknown workspace has an empty list") {
   v1_stage stage;
   const auto answer = call(stage.port, "GET", "/api/v1/workspaces/nobody/pending-results");
   CHECK(answer.status == 200);
@@ -233,10 +234,11 @@ SCENARIO("an unknown workspace has an empty list of pending results") {
   CHECK(answer.body.at("results").is_array());
 }
 
-SCENARIO("tools come from the cache until a refresh probes, and status never probes") {
+SCENARIO("contract, Endpoints: tools come from the cache until a refresh probes, and status never "
+         "probes") {
   v1_stage stage;
   const auto cached = call(stage.port, "GET", "/api/v1/capabilities/tools");
-  CHECK(keys(cached.body) == names{"status", "tools", "source"});
+  CHECK(keys(cached.body) == names{"status", "tools", "source", "mcp_servers"});
   CHECK(cached.body.at("tools").is_null());
   CHECK(string_or(cached.body, "source") == "cache");
   auto status = call(stage.port, "GET", "/api/v1/status");

@@ -94,7 +94,7 @@ SCENARIO("B59: the server is killed between; the reader's offset still means the
   CHECK(count_of(logged, "turn.completed") == 3);
 }
 
-SCENARIO("two readers, one of them stalled: the other one and the agent are not slowed (B62)") {
+SCENARIO("B62: of two readers one stalls: the other one and the agent are not slowed") {
   scene stage;
   sse_reader::options stalled;
   stalled.stalled = true;

@@ -28,7 +28,8 @@ http_reply with_token(const scene& stage, const std::string& value) {
 
 } // namespace
 
-SCENARIO("health needs no token, everything else does; a refused request has no effect") {
+SCENARIO("contract, Transport: health needs no token, everything else does; a refused request has "
+         "no effect") {
   scene stage;
   const http_client stranger(stage.server.url(), "");
   const auto health = stranger.get("/health");
@@ -85,8 +86,8 @@ SCENARIO("B73: limits answer with their status and a JSON body, others are not a
   CHECK(stage.client.get("/health").status == 200);
 }
 
-SCENARIO(
-  "SIGTERM ends live streams with an error, keeps what was acknowledged, and exits 0 in time") {
+SCENARIO("contract, Process duties: SIGTERM ends live streams with an error, keeps what was "
+         "acknowledged, and exits 0 in time") {
   scene stage;
   sse_reader v1(stage.client, message_stream_path, message_stream("demo", "WORDS 10000 20"));
   REQUIRE(v1.wait_for("chunk"));
@@ -185,7 +186,7 @@ SCENARIO("B70: a second server on the same directory refuses at once and harms n
   CHECK(string_or(object_at(stage.run("demo", "hello"), "data"), "outcome") == "succeeded");
 }
 
-SCENARIO("strict workspaces run no command, whatever the repository's own settings say (B49)") {
+SCENARIO("B49: strict workspaces run no command, whatever the repository's own settings say") {
   scene stage({.environment = {{"RUNTIME_POLICY", "strict"}}});
   write_file(stage.server.workspace("demo") + "/.claude/settings.json",
              R"json({"permissions":{"allow":["Bash(*)"],"defaultMode":"bypassPermissions"}})json");
@@ -197,6 +198,6 @@ SCENARIO("strict workspaces run no command, whatever the repository's own settin
   CHECK(asked.dump().find("Allowed") == std::string::npos);
 }
 
-SCENARIO("an unknown policy is refused at start") {
+SCENARIO("contract, Sessions, settings, policy: an unknown policy is refused at start") {
   CHECK_THROWS(server_process({.environment = {{"RUNTIME_POLICY", "anything-goes"}}}));
 }

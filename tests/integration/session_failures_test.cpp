@@ -361,3 +361,60 @@ SCENARIO("B81: MCP servers that do not answer are told of, and their coming too"
   say(json::object());
   CHECK(notices(stage, "mcp_server").size() == all.size());
 }
+
+SCENARIO(
+  "B81: the capability API lists MCP servers with their state, also one that changes within a "
+  "turn, and does not claim the tools of those that do not answer") {
+  scene stage;
+  const auto init = [](const char* status) {
+    json servers = json::array();
+    servers.push_back(json::object({{"name", "good"}, {"status", "connected"}}));
+    servers.push_back(json::object({{"name", "slow"}, {"status", status}}));
+    return json::object({{"tools", json::array({"Read", "mcp__good__a", "mcp__slow__b"})},
+                         {"mcp_servers", std::move(servers)}});
+  };
+  const auto tools = [&] {
+    return stage.client.get("/api/v1/workspaces/demo").parsed().at("tools");
+  };
+  const auto state_of = [&](const std::string& name) {
+    const json known = stage.client.get("/api/v1/capabilities/tools").parsed();
+    for (const json& server : known.at("mcp_servers")) {
+      if (string_or(server, "name") == name && string_or(server, "workspace_id") == "demo") {
+        return string_or(server, "status");
+      }
+    }
+    return std::string{"(not listed)"};
+  };
+  CHECK(stage.client.get("/api/v1/capabilities/tools").parsed().at("mcp_servers").empty());
+  transcript pending;
+  pending.init("s-mcp", init("pending")).text("s-mcp", "ok").result("s-mcp", "ok");
+  replay(stage, pending);
+  CHECK(tools() == json::array({"Read", "mcp__good__a"}));
+  CHECK(state_of("good") == "connected");
+  CHECK(state_of("slow") == "pending");
+
+  transcript flips;
+  flips.init("s-mcp", init("pending"))
+    .init("s-mcp", init("connected"))
+    .text("s-mcp", "ok")
+    .result("s-mcp", "ok");
+  replay(stage, flips);
+  CHECK(tools().size() == 3);
+  CHECK(state_of("slow") == "connected");
+  stage.kill_and_restart();
+  CHECK(state_of("slow") == "connected");
+
+  transcript fails;
+  fails.init("s-mcp", init("connected"))
+    .init("s-mcp", init("failed"))
+    .text("s-mcp", "ok")
+    .result("s-mcp", "ok");
+  replay(stage, fails);
+  CHECK(state_of("slow") == "failed");
+  CHECK(tools() == json::array({"Read", "mcp__good__a"}));
+
+  transcript absent;
+  absent.init("s-mcp").text("s-mcp", "ok").result("s-mcp", "ok");
+  replay(stage, absent);
+  CHECK(state_of("slow") == "(not listed)");
+}

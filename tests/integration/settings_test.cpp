@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -26,7 +27,8 @@ std::string file_text(const std::string& file) {
 
 } // namespace
 
-SCENARIO("a provider is set, made active, used by the next task, and its token never shown") {
+SCENARIO("contract, Sessions, settings, policy: a provider is set, made active, used by the next "
+         "task, and its token never shown") {
   scene stage;
   CHECK(stage.client.get(path).parsed().at("providers").empty());
 
@@ -70,4 +72,19 @@ SCENARIO("a change of settings that is refused changes nothing and says what is 
         != std::string::npos);
   CHECK(file_text(stage.server.path("settings.json")) == "{ broken");
   CHECK(http_client{stage.server.url(), "wrong"}.get(path).status == 401);
+}
+
+SCENARIO(
+  "neighbour of B43: settings behind a link are changed where they are, and are their owner's") {
+  namespace fs = std::filesystem;
+  scene stage;
+  const auto real = stage.server.path("elsewhere.json");
+  std::ofstream{real} << R"({"timeout_ms":5000,"providers":{}})";
+  fs::create_symlink(real, stage.server.path("settings.json"));
+  REQUIRE(put(stage, "main", R"({"model":"m","auth_token":"tok-of-a-link"})").status == 200);
+  CHECK(fs::is_symlink(stage.server.path("settings.json")));
+  CHECK(file_text(real).find("tok-of-a-link") != std::string::npos);
+  CHECK(file_text(real).find("5000") != std::string::npos);
+  CHECK((fs::status(real).permissions() & fs::perms::others_all) == fs::perms::none);
+  CHECK((fs::status(real).permissions() & fs::perms::group_all) == fs::perms::none);
 }

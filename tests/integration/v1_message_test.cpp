@@ -22,7 +22,7 @@ bool splits_safely(const std::string& raw) {
 
 } // namespace
 
-SCENARIO("a message is answered with its text and its session") {
+SCENARIO("contract, Endpoints: a message is answered with its text and its session") {
   scene stage;
   const auto reply = stage.client.post("/api/v1/message", message("demo", "ECHO hello there"));
   REQUIRE(reply.status == 200);
@@ -33,7 +33,8 @@ SCENARIO("a message is answered with its text and its session") {
   CHECK(body.at("error").is_null());
 }
 
-SCENARIO("a failed message is still 200, with an error that a person can act on") {
+SCENARIO(
+  "contract, Endpoints: a failed message is still 200, with an error that a person can act on") {
   scene stage;
   const auto reply = stage.client.post("/api/v1/message", message("demo", "ERROR it broke"));
   REQUIRE(reply.status == 200);
@@ -47,7 +48,8 @@ SCENARIO("a failed message is still 200, with an error that a person can act on"
   CHECK(why.contains("details"));
 }
 
-SCENARIO("a streamed message is the plain concatenation of its chunks, and ends properly") {
+SCENARIO(
+  "contract, Streaming: a message is the plain concatenation of its chunks, and ends properly") {
   scene stage;
   sse_reader reader(stage.client, message_stream_path, message_stream("demo", "WORDS 50 5"));
   REQUIRE(reader.wait_for_end());
@@ -62,8 +64,8 @@ SCENARIO("a streamed message is the plain concatenation of its chunks, and ends 
   CHECK(of_type(reader.all(), "done").size() == 1);
 }
 
-SCENARIO(
-  "a streamed tool call comes before its result, with a blank line between the texts around it") {
+SCENARIO("contract, Streaming: a tool call comes before its result, with a blank line between the "
+         "texts around it") {
   scene stage;
   sse_reader reader(stage.client, message_stream_path,
                     message_stream("demo", "TOOL echo made by a tool"));
@@ -82,7 +84,7 @@ SCENARIO(
   CHECK_FALSE(bool_or(result, "is_error", true));
 }
 
-SCENARIO("text never contains what would split a client's line") {
+SCENARIO("contract, Streaming: text never contains what would split a client's line") {
   scene stage;
   const std::string tricky = "a\xc2\x85"
                              "b\xe2\x80\xa8"
@@ -94,8 +96,8 @@ SCENARIO("text never contains what would split a client's line") {
   CHECK(joined_chunks(reader.all()) == tricky);
 }
 
-SCENARIO(
-  "a task that does not succeed ends its stream with an error and a proper end of the body") {
+SCENARIO("contract, Streaming: a task that does not succeed ends with an error and a proper end of "
+         "the body") {
   scene stage;
   for (const char* prompt :
        {"ERROR broken", "EXIT 1", "SIGNAL 9", "WORDS 3\nEXIT 0", "OVERLOAD 10", "LIMIT"}) {
@@ -111,7 +113,7 @@ SCENARIO(
   }
 }
 
-SCENARIO("an agent that is not logged in says so as text, with a clean end") {
+SCENARIO("contract, Streaming: an agent that is not logged in says so as text, with a clean end") {
   scene stage;
   sse_reader reader(stage.client, message_stream_path, message_stream("demo", "LOGIN"));
   REQUIRE(reader.wait_for_end());
@@ -120,7 +122,8 @@ SCENARIO("an agent that is not logged in says so as text, with a clean end") {
   CHECK(of_type(reader.all(), "error").empty());
 }
 
-SCENARIO("requests as clients send them: escapes, lone surrogates, unknown fields, no workspace") {
+SCENARIO(
+  "contract, Transport: requests as clients send them: escapes, lone surrogates, unknown fields") {
   scene stage;
   const auto send = [&](const std::string& body) {
     return stage.client.send({.method = "POST", .path = "/api/v1/message", .body = body});
@@ -138,8 +141,8 @@ SCENARIO("requests as clients send them: escapes, lone surrogates, unknown field
   }
 }
 
-SCENARIO(
-  "the variables of one task reach its agent, are not seen anywhere, and are gone in the next") {
+SCENARIO("contract, Endpoints: the variables of one task reach its agent, are not seen anywhere, "
+         "and are gone in the next") {
   scene stage;
   json body = message("demo", "TOOL echo \"[$MY_VALUE]\"");
   body["env_vars"] = json::object({{"MY_VALUE", "s3cr3t-of-this-task"}});
@@ -160,8 +163,8 @@ SCENARIO(
   CHECK(string_or(of_type(next.all(), "tool_result").at(0), "content") == "[]");
 }
 
-SCENARIO(
-  "cancelling the current task ends its stream with TASK_CANCELLED and never hits the next") {
+SCENARIO("contract, Queue and cancel: cancelling ends the stream with TASK_CANCELLED and never "
+         "hits the next") {
   scene stage;
   sse_reader running(stage.client, message_stream_path,
                      message_stream("demo", "IGNORETERM\nWORDS 1000 50"));

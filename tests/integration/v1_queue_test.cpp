@@ -22,7 +22,7 @@ bool idle(const scene& stage) {
 
 } // namespace
 
-SCENARIO("the queue shows what runs and what waits, in the words of the contract") {
+SCENARIO("contract, Endpoints: the queue shows what runs and what waits") {
   scene stage;
   sse_reader running(stage.client, message_stream_path,
                      message_stream("demo", "SLOW 1500", "chat-1"));
@@ -53,7 +53,8 @@ SCENARIO("the queue shows what runs and what waits, in the words of the contract
   CHECK(string_or(stage.client.get("/api/v1/workspaces/demo").parsed(), "status") == "idle");
 }
 
-SCENARIO("a client that leaves while its task waits takes the task with it") {
+SCENARIO(
+  "contract, Queue and cancel: a client that leaves while its task waits takes the task with it") {
   scene stage;
   sse_reader running(stage.client, message_stream_path, message_stream("demo", "SLOW 1500"));
   stage.await_event("demo", "turn.started");
@@ -95,7 +96,7 @@ SCENARIO("B63: a client that leaves while its task runs finds the result pending
   CHECK(count_of(stage.events("demo"), "result.delivered") == 1);
 }
 
-SCENARIO("a result that its stream delivered is never pending") {
+SCENARIO("contract, Pending results: a result that its stream delivered is never pending") {
   scene stage;
   sse_reader reader(stage.client, message_stream_path, message_stream("demo", "ECHO delivered"));
   REQUIRE(reader.wait_for_end());
@@ -103,7 +104,8 @@ SCENARIO("a result that its stream delivered is never pending") {
   CHECK(int_or(pending(stage), "count", -1) == 0);
 }
 
-SCENARIO("a failure whose client left is kept with its code; a cancelled task is not kept") {
+SCENARIO(
+  "contract, Pending results: a failure is kept with its code; a cancelled task is not kept") {
   scene stage;
   {
     sse_reader reader(stage.client, message_stream_path,
@@ -125,8 +127,8 @@ SCENARIO("a failure whose client left is kept with its code; a cancelled task is
   CHECK(int_or(pending(stage), "count", -1) == 0);
 }
 
-SCENARIO(
-  "the session is resumed by the next task, also after a restart; a reset forgets it at once") {
+SCENARIO("contract, Sessions, settings, policy: the session is resumed, also after a restart; a "
+         "reset forgets it") {
   scene stage;
   const auto ask = [&] {
     return stage.client.post("/api/v1/message", message("demo", "hello")).parsed();
@@ -150,7 +152,8 @@ SCENARIO(
   CHECK(string_or(third, "message").find("turn 1") != std::string::npos);
 }
 
-SCENARIO("a reset during a run answers at once, and that run does not write its session back") {
+SCENARIO("contract, Sessions, settings, policy: a reset during a run answers at once, and that run "
+         "does not write its session back") {
   scene stage;
   sse_reader reader(stage.client, message_stream_path, message_stream("demo", "WORDS 100 10"));
   REQUIRE(reader.wait_for("chunk"));
@@ -184,7 +187,7 @@ SCENARIO("B40: a conversation that the agent has lost is begun anew within the s
   CHECK(count_of(stage.events("demo"), "session.lost") == 1);
 }
 
-SCENARIO("the small calls have the shape that the existing clients parse") {
+SCENARIO("contract, Endpoints: the small calls have the shape that the existing clients parse") {
   scene stage;
   stage.client.post("/api/v1/message", message("demo", "hello"));
   const json list = stage.client.get("/api/v1/workspaces").parsed();

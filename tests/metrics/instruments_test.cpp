@@ -78,3 +78,11 @@ SCENARIO("every metric has its row in the operator's page") {
     CHECK(documented.find("| `" + name + "` |") != std::string::npos);
   }
 }
+
+SCENARIO("neighbour of B75: a model's name of any length is a label of bounded length") {
+  instruments metrics{"1"};
+  for (int i = 0; i < 3; ++i)
+    metrics.usage(std::string(1'000'000, 'm') + std::to_string(i), 1, 0, 0, 0, 0);
+  metrics.usage(std::string(99, 'n') + "\xe5\xad\x97", 1, 0, 0, 0, 0);
+  CHECK(metrics.expose().size() < 50'000);
+}

@@ -292,3 +292,20 @@ SCENARIO("a data directory keeps the id that marks its processes") {
   overwrite(directory.path() / "data" / "instance", "rubbish");
   CHECK(load_or_create_instance(directory.path() / "data").error().code == errc::corrupt);
 }
+
+SCENARIO(
+  "neighbour of B69: a damaged file is written anew when an event says the same line again") {
+  const temporary_directory directory;
+  auto options = options_for(directory.path());
+  options.blob_threshold = 1000;
+  const auto log = open_log(options);
+  const std::string line(5000, 'x');
+  REQUIRE(append(*log, "a", "1", line).has_value());
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator{directory.path() / "blobs"})
+    if (entry.is_regular_file())
+      overwrite(entry.path(), std::string(5000, 'y'));
+  REQUIRE(append(*log, "b", "1", line).has_value());
+  for (const auto* stream : {"a", "b"})
+    CHECK_FALSE(log->verify(log->find(stream)->id)->first_bad);
+}

@@ -6,17 +6,29 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace v1_test {
 
 using namespace tidemark;
 
-/// One call on a connection of its own, as the existing client makes it. Reads with a deadline.
+/// Where a server of this machine listens and what it wants to be told.
+struct v1_address {
+  v1_address(std::uint16_t at, std::string bearer = {}) : port(at), token(std::move(bearer)) {}
+
+  std::uint16_t port;
+  std::string token; ///< empty: none is sent
+};
+
+/// One call on a connection of its own, as the existing client makes it: no redirect is followed,
+/// nothing is compressed. Reads with a deadline.
 class v1_call {
 public:
+  using clock = std::chrono::steady_clock;
+
   /// `receive_buffer` in bytes, if not 0, bounds what the client's machine takes unread.
-  v1_call(std::uint16_t port, const std::string& method, const std::string& path,
+  v1_call(const v1_address& to, const std::string& method, const std::string& path,
           const std::string& body = {}, int receive_buffer = 0);
   ~v1_call();
   v1_call(const v1_call&) = delete;
@@ -24,10 +36,14 @@ public:
 
   /// Reads until `text` has arrived. False at the deadline or the end of the connection.
   bool read_until(std::string_view text);
+  /// Reads what comes next, at the latest until then. False if nothing did or the answer is whole.
+  bool read_more(clock::time_point until);
   /// Reads to the end of the answer, then closes as clients do.
   void read_all();
   /// True if what has arrived and was not read ends like this.
   [[nodiscard]] bool has_waiting(std::string_view text) const;
+  /// True if the answer is whole.
+  [[nodiscard]] bool complete() const;
   /// Closes: politely, or with a reset.
   void leave(bool by_reset);
 
@@ -43,13 +59,12 @@ public:
   [[nodiscard]] const std::string& received() const { return received_; }
 
 private:
-  bool read_some();
-  [[nodiscard]] bool complete() const;
+  bool read_some(clock::time_point until);
 
   int socket_ = -1;
   std::string received_;
   bool ended_ = false;
-  std::chrono::steady_clock::time_point deadline_;
+  clock::time_point deadline_;
 };
 
 /// A whole call.
@@ -57,7 +72,7 @@ struct v1_answer {
   int status = 0;
   json body;
 };
-v1_answer call(std::uint16_t port, const std::string& method, const std::string& path,
+v1_answer call(const v1_address& to, const std::string& method, const std::string& path,
                const std::string& body = {});
 
 /// Tries `condition` until it holds. False after 10 s.

@@ -1,6 +1,6 @@
-#include "tests/http/v1_client.hpp"
+#include "tests/support/v1_client.hpp"
 
-#include "tests/http/v1_lines.hpp"
+#include "tests/support/v1_lines.hpp"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,22 +13,24 @@
 
 namespace v1_test {
 
-v1_call::v1_call(std::uint16_t port, const std::string& method, const std::string& path,
+v1_call::v1_call(const v1_address& to, const std::string& method, const std::string& path,
                  const std::string& body, int receive_buffer)
-  : deadline_(std::chrono::steady_clock::now() + std::chrono::seconds{20}) {
+  : deadline_(clock::now() + std::chrono::seconds{20}) {
   socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (receive_buffer > 0)
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(to.port);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0)
     throw std::runtime_error("cannot connect");
   auto request = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
                  + std::to_string(body.size()) + "\r\n";
   if (!body.empty())
     request += "Content-Type: application/json\r\n";
+  if (!to.token.empty())
+    request += "Authorization: Bearer " + to.token + "\r\n";
   request += "\r\n" + body;
   for (std::string_view rest = request; !rest.empty();) {
     const auto sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -52,9 +54,8 @@ void v1_call::leave(bool by_reset) {
   socket_ = -1;
 }
 
-bool v1_call::read_some() {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-    deadline_ - std::chrono::steady_clock::now());
+bool v1_call::read_some(clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
   pollfd wait{socket_, POLLIN, 0};
   if (ended_ || socket_ < 0 || left.count() <= 0
       || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0)
@@ -70,13 +71,17 @@ bool v1_call::read_some() {
 
 bool v1_call::read_until(std::string_view text) {
   while (received_.find(text) == std::string::npos)
-    if (!read_some())
+    if (!read_some(deadline_))
       return false;
   return true;
 }
 
+bool v1_call::read_more(clock::time_point until) {
+  return !complete() && read_some(until);
+}
+
 void v1_call::read_all() {
-  while (!complete() && read_some()) {}
+  while (read_more(deadline_)) {}
   if (complete())
     leave(false);
 }
@@ -147,9 +152,9 @@ std::string v1_call::joined() const {
   return text;
 }
 
-v1_answer call(std::uint16_t port, const std::string& method, const std::string& path,
+v1_answer call(const v1_address& to, const std::string& method, const std::string& path,
                const std::string& body) {
-  v1_call made{port, method, path, body};
+  v1_call made{to, method, path, body};
   made.read_all();
   return {made.status(), made.parsed()};
 }
