@@ -123,7 +123,7 @@ SCENARIO(
   "neighbour of B09: a prompt that only as JSON is too large is refused and makes no workspace") {
   contract_scene stage({.environment = {{"TIDEMARK_HTTP_MAX_BODY", "128MiB"}}});
   // Each of these bytes takes six in an event.
-  const auto prompt = std::string(12 << 20, '\x01');
+  const auto prompt = std::string(12 << 20, '\x7f');
   const auto native = stage.client.post(of("native", "turns"), json::object({{"prompt", prompt}}));
   CHECK(native.status == 413);
   CHECK(native.body.find("as JSON") != std::string::npos);
