@@ -1,9 +1,9 @@
 #include "tests/storage/support.hpp"
+#include "tests/support/small_disk.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,24 +95,6 @@ void check_nothing_lost(const event_log& log,
   REQUIRE(log.figures().head == position{sum});
 }
 
-/// A small file system of its own; only root may mount one.
-class small_disk {
-public:
-  small_disk() : mounted_(::mount("tmpfs", path().c_str(), "tmpfs", 0, "size=48m,mode=700") == 0) {}
-  small_disk(const small_disk&) = delete;
-  small_disk& operator=(const small_disk&) = delete;
-  ~small_disk() {
-    if (mounted_)
-      ::umount2(path().c_str(), MNT_DETACH);
-  }
-  [[nodiscard]] bool mounted() const { return mounted_; }
-  [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
-
-private:
-  temporary_directory directory_;
-  bool mounted_;
-};
-
 std::string incompressible(std::mt19937& random, std::size_t size) {
   std::string text(size, ' ');
   for (auto& c : text)
@@ -190,7 +172,7 @@ SCENARIO("what was acknowledged survives SIGKILL at any moment, dense and unalte
 }
 
 SCENARIO("a log whose disk is nearly full answers so, writes nothing, and goes on by itself") {
-  const small_disk disk;
+  const test::small_disk disk;
   if (!disk.mounted()) {
     WARN("skipped: mounting a small file system needs root");
     return;
@@ -230,7 +212,7 @@ SCENARIO("a log whose disk is nearly full answers so, writes nothing, and goes o
 }
 
 SCENARIO("a log that refused an append for lack of space says so until it fits or one is written") {
-  const small_disk disk;
+  const test::small_disk disk;
   if (!disk.mounted()) {
     WARN("skipped: mounting a small file system needs root");
     return;
@@ -261,7 +243,7 @@ SCENARIO("a log that refused an append for lack of space says so until it fits o
 }
 
 SCENARIO("a database that ran out of space is reopened once there is some, without loss") {
-  const small_disk disk;
+  const test::small_disk disk;
   if (!disk.mounted()) {
     WARN("skipped: mounting a small file system needs root");
     return;

@@ -97,7 +97,16 @@ void server_process::launch() {
     environment[name] = value;
   }
   std::filesystem::create_directories(path("home"));
-  std::vector<std::string> argv{program("tidemark"), "serve"};
+  std::vector<std::string> argv = how_.wrapper;
+  if (how_.user != 0) {
+    const auto id = std::to_string(how_.user);
+    argv.insert(argv.end(),
+                {"/usr/bin/setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups"});
+    for (const auto& each : {directory_.path(), path("home")}) {
+      (void) !::chown(each.c_str(), how_.user, how_.user);
+    }
+  }
+  argv.insert(argv.end(), {program("tidemark"), "serve"});
   argv.insert(argv.end(), how_.arguments.begin(), how_.arguments.end());
   pid_ = spawn(argv, environment, directory_.path(), ends[1]);
   ::close(ends[1]);

@@ -18,6 +18,10 @@ struct server_options {
   std::map<std::string, std::string> environment = {}; ///< beside the clean one; wins over it
   std::vector<std::string> arguments = {};             ///< after `serve`
   std::string token = "test-token";                    ///< empty: no authentication
+  /// A command that runs the server as its last arguments: `unshare --pid --fork` …
+  std::vector<std::string> wrapper = {};
+  /// Runs as this user; only root can do that. 0: as the test.
+  unsigned user = 0;
 };
 
 /// The real `tidemark serve`, in a directory of its own, with the demo agent, a clean environment

@@ -1,0 +1,141 @@
+// What the operating system gives runs out while the server runs, and comes back.
+#include "tests/faults/server_limits.hpp"
+#include "tests/integration/stand_in_agent.hpp"
+#include "tests/support/poll_until.hpp"
+#include "tests/support/small_disk.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace tidemark;
+using namespace tidemark::test;
+using std::chrono::seconds;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string error_of(const json& completed) {
+  return object_at(data_of(completed), "error").dump();
+}
+
+/// Every turn that was acknowledged is there and has ended once; the log is whole.
+void check_whole(const scene& stage, const std::string& workspace,
+                 const std::vector<std::string>& turns) {
+  const auto events = stage.events(workspace);
+  CHECK(dense_from(events, 1));
+  for (const std::string& turn : turns) {
+    INFO(turn);
+    CHECK(std::ranges::count_if(events, [&](const json& e) {
+            return string_or(e, "type") == "turn.completed" && string_or(e, "turn") == turn;
+          }) == 1);
+  }
+  CHECK(bool_or(stage.client.get(of(workspace, "verify")).parsed(), "ok", false));
+}
+
+} // namespace
+
+SCENARIO("a server without descriptors says so, serves those who are here, and goes on") {
+  scene stage;
+  stage.run("demo", "ECHO warm");
+  sse_reader reader(stage.client, of("demo", "events"));
+  REQUIRE(reader.wait_for("turn.completed"));
+  const auto turn = stage.submit("demo", "SLOW 300\nWORDS 300 2");
+  stage.await_event("demo", "item.delta", turn);
+
+  taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE,
+                         open_descriptors(stage.server.pid()) + 8);
+  std::vector<raw_connection> crowd;
+  for (int i = 0; i < 40; ++i) {
+    crowd.emplace_back(stage.server.url()); // the kernel accepts them, the server cannot
+  }
+  REQUIRE(poll_until([&] {
+    return stage.server.output().find("cannot accept a connection") != std::string::npos;
+  }));
+  const auto ends_the_turn = [&](const sse_reader::frames& seen) {
+    return std::ranges::any_of(seen, [&](const sse_frame& e) {
+      return e.event == "turn.completed" && string_or(e.parsed(), "turn") == turn;
+    });
+  };
+  CHECK(reader.wait(ends_the_turn));
+  CHECK(dense_from(reader.events(), 1));
+  CHECK(process_alive(stage.server.pid()));
+
+  crowd.clear();
+  REQUIRE(poll_until([&] { return stage.client.get("/ready").status == 200; }));
+  descriptors.give_back();
+  CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
+  CHECK(outcome_of(stage.run("other", "ECHO after")) == "succeeded");
+  check_whole(stage, "demo", {turn});
+}
+
+SCENARIO("an agent that cannot be started for lack of descriptors fails its turn with the cause") {
+  scene stage;
+  const auto warm = stage.run("warm", "ECHO warm");
+  std::string refused;
+  {
+    const auto before = stage.submit("demo", "ECHO first");
+    stage.completion("demo", before);
+    const auto queued = stage.submit("cold", "PAUSE 50\nECHO x");
+    stage.completion("cold", queued);
+    // Room for a client's connection, and for no agent's pipes.
+    const taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE,
+                                 open_descriptors(stage.server.pid()) + 3);
+    refused = stage.submit("new", "ECHO never");
+    const json completed = stage.completion("new", refused);
+    INFO(completed.dump());
+    CHECK(outcome_of(completed) == "failed");
+    CHECK(error_of(completed).find("open files") != std::string::npos);
+    CHECK(outcome_of(stage.run("warm", "ECHO still")) == "succeeded");
+  }
+  CHECK(outcome_of(stage.run("new", "ECHO after")) == "succeeded");
+  check_whole(stage, "new", {refused});
+}
+
+SCENARIO("a server that may start no more processes fails turns with the cause, and goes on") {
+  constexpr unsigned nobody_else = 54'321; // the limit counts what a user runs, and not root's
+  server_options how;
+  how.user = ::geteuid() == 0 ? nobody_else : 0;
+  scene stage(how);
+  CHECK(outcome_of(stage.run("warm", "ECHO warm")) == "succeeded");
+  std::string refused;
+  {
+    const taken_away processes(stage.server.pid(), RLIMIT_NPROC, 1);
+    refused = stage.submit("demo", "ECHO never");
+    const json completed = stage.completion("demo", refused);
+    INFO(completed.dump());
+    CHECK(outcome_of(completed) == "failed");
+    CHECK(error_of(completed).find("Resource temporarily unavailable") != std::string::npos);
+    CHECK(outcome_of(stage.run("warm", "ECHO still")) == "succeeded"); // its process is there
+    CHECK(stage.client.get("/ready").status == 200);
+  }
+  CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
+  check_whole(stage, "demo", {refused});
+}
+
+SCENARIO("a server that gets no more memory refuses or ends, and loses nothing acknowledged") {
+  scene stage;
+  stage.run("demo", "ECHO before");
+  std::vector<std::string> acknowledged;
+  {
+    const auto used = status_figure(stage.server.pid(), "VmData") << 10;
+    const taken_away memory(stage.server.pid(), RLIMIT_DATA, used + (24U << 20));
+    for (int i = 0; i < 12 && process_alive(stage.server.pid()); ++i) {
+      const auto reply = stage.client.post(
+        of("demo", "turns"),
+        json::object({{"prompt", "ECHO x\n" + std::string(6U << 20, 'x')}}));
+      if (reply.status == 202) {
+        acknowledged.push_back(string_or(reply.parsed(), "turn"));
+      }
+    }
+  }
+  WARN("the server " << (process_alive(stage.server.pid()) ? "goes on" : "has ended") << ", "
+                     << acknowledged.size() << " of 12 turns of 6 MiB were acknowledged");
+  stage.kill_and_restart();
+  for (const auto& turn : acknowledged) {
+    stage.completion("demo", turn, seconds(60));
+  }
+  check_whole(stage, "demo", acknowledged);
+  CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
+}
