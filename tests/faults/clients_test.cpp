@@ -21,10 +21,10 @@ using clock_type = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int words = 1500;
+constexpr int words = 400;
 constexpr int neighbours = 20;
-/// What the server may need more for all of them together.
-constexpr std::uint64_t memory_bound_kb = 48 << 10;
+/// What the server may need more for all of them together: some pieces of a megabyte each.
+constexpr std::uint64_t memory_bound_kb = neighbours * (3 << 10);
 
 struct measured {
   milliseconds median{}, worst{};
@@ -52,15 +52,16 @@ measured use_normally(scene& stage, const std::string& workspace) {
   CHECK(std::ranges::count_if(seen, [](const sse_frame& e) { return e.event == "item.delta"; })
         >= words);
   std::ranges::sort(answers);
-  return {answers[answers.size() / 2], answers.back(),
-          status_figure(stage.server.pid(), "VmRSS")};
+  return {answers[answers.size() / 2], answers.back(), status_figure(stage.server.pid(), "VmRSS")};
 }
 
 /// Fills a workspace with something to send, so that a reader that takes nothing blocks its socket.
 void fill(scene& stage) {
-  for (int i = 0; i < 4; ++i) {
-    stage.run("full", "HUGE 4000000");
+  std::string prompt;
+  for (int i = 0; i < 30; ++i) {
+    prompt += "HUGE 500000\n";
   }
+  stage.run("full", prompt);
 }
 
 std::string request(const scene& stage, const std::string& path) {
@@ -93,7 +94,8 @@ SCENARIO("slow readers cost a normal one nothing, and the server little memory")
     sse_reader::options how;
     how.bytes_per_second = 1000;
     for (int i = 0; i < neighbours; ++i) {
-      others.push_back(std::make_unique<sse_reader>(stage.client, of("full", "events?raw=true"), how));
+      others.push_back(
+        std::make_unique<sse_reader>(stage.client, of("full", "events?raw=true"), how));
     }
   });
 }
@@ -135,7 +137,9 @@ SCENARIO("hostile bytes harm nobody") {
   std::atomic<bool> over = false;
   std::thread hostile;
   const std::vector<std::string> begins{
-    "", "GET / HTTP/1.1\r\n", "POST /api/v1/message HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "",
+    "GET / HTTP/1.1\r\n",
+    "POST /api/v1/message HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
     "POST /api/v1/message HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
     "GET /api/v1/workspaces/%00%ff/events HTTP/1.1\r\nHost: x\r\n\r\n",
     request(stage, of("demo", "events?after=-1&limit=99999999999"))};

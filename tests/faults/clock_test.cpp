@@ -61,7 +61,8 @@ SCENARIO("a clock that jumps by hours ends no turn, expires no result, and turns
   scene stage(clock.server());
   std::string pending;
   {
-    sse_reader dropped(stage.client, message_stream_path, message_stream("demo", "PAUSE 100\nECHO kept"));
+    sse_reader dropped(stage.client, message_stream_path,
+                       message_stream("demo", "PAUSE 100\nECHO kept"));
     pending = string_or(data_of(stage.await_event("demo", "turn.queued")), "turn");
     dropped.leave(leaving::by_reset);
   }
@@ -73,8 +74,7 @@ SCENARIO("a clock that jumps by hours ends no turn, expires no result, and turns
   for (const auto shift : {hours(5), hours(0), hours(-5), hours(26), hours(-26), hours(0)}) {
     INFO("shifted by " << shift.count() << " h");
     const auto reply = stage.client.post(
-      of("demo", "turns"),
-      json::object({{"prompt", "WORDS 40 5"}, {"timeout_s", 60}}));
+      of("demo", "turns"), json::object({{"prompt", "WORDS 40 5"}, {"timeout_s", 60}}));
     REQUIRE(reply.status == 202);
     turns.push_back(string_or(reply.parsed(), "turn"));
     stage.await_event("demo", "item.delta", turns.back());
@@ -92,7 +92,8 @@ SCENARIO("a clock that jumps by hours ends no turn, expires no result, and turns
   CHECK(dense_from(events, 1));
   CHECK(times_never_go_back(events));
   CHECK(count_of(events, "turn.completed") == turns.size() + 1);
-  CHECK(reader.wait([&](const auto& seen) { return !seen.empty() && seen.back().offset() >= events.size(); }));
+  CHECK(reader.wait(
+    [&](const auto& seen) { return !seen.empty() && seen.back().offset() >= events.size(); }));
   CHECK(dense_from(reader.events(), 1));
 }
 

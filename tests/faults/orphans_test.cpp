@@ -40,8 +40,7 @@ SCENARIO("agents of a killed server are gone soon after the next start, a strang
   const auto turn = stage.submit("demo", "ORPHAN 300\nWORDS 5000 10");
   const json started = stage.await_event("demo", "turn.started", turn);
   stage.await_event("demo", "item.delta", turn);
-  const auto agent =
-    static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
+  const auto agent = static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
   REQUIRE(process_alive(agent));
   const auto mark = mark_of(stage.server);
   std::vector<pid_t> guards;

@@ -86,13 +86,13 @@ struct power_losses {
     std::mt19937_64 dice{seed};
     for (int done = 0; done < cycles; done += cycles_a_log) {
       on_one_log(std::min(cycles_a_log, cycles - done), dice);
-      std::cout << "power loss " << std::min(done + cycles_a_log, cycles) << " of " << cycles << ": "
-                << acknowledged << " events of " << commits << " commits acknowledged, all there"
-                << std::endl;
+      std::cout << "power loss " << std::min(done + cycles_a_log, cycles) << " of " << cycles
+                << ": " << acknowledged << " events of " << commits
+                << " commits acknowledged, all there" << std::endl;
     }
-    std::cout << losses << " power losses, " << while_opening << " of them while the log was opened; after "
-              << asked << " a tail of zeros was asked about"
-              << std::endl;
+    std::cout << losses << " power losses, " << while_opening
+              << " of them while the log was opened; after " << asked
+              << " a tail of zeros was asked about" << std::endl;
   }
 
   void on_one_log(int cycles, std::mt19937_64& dice) {

@@ -22,7 +22,7 @@ std::string name_of(const std::string& path) {
 class unreliable_disk::writable final : public rocksdb::FSWritableFileOwnerWrapper {
 public:
   writable(std::unique_ptr<rocksdb::FSWritableFile>&& real, unreliable_disk& disk,
-       std::shared_ptr<inode> of)
+           std::shared_ptr<inode> of)
     : FSWritableFileOwnerWrapper(std::move(real)),
       disk_(disk),
       of_(std::move(of)) {}
@@ -254,9 +254,17 @@ std::string unreliable_disk::content_after_loss(const inode& file, remains what)
               content.begin() + static_cast<std::ptrdiff_t>(std::min(to, file.size)), '\0');
   const auto unsynced = file.size - file.synced;
   const auto left = what == remains::nothing || unsynced == 0 ? 0 : dice_() % (unsynced + 1);
-  content.resize(file.synced + left);
-  if (what == remains::some_and_zeros)
-    content.resize(file.size);
+  if (what != remains::some_and_zeros || unsynced == 0) {
+    content.resize(file.synced + left);
+    return content;
+  }
+  constexpr std::uint64_t page = 4096;
+  for (auto from = file.synced; from < file.size; from = (from / page + 1) * page)
+    if (dice_() % 2 == 0)
+      std::fill(content.begin() + static_cast<std::ptrdiff_t>(from),
+                content.begin()
+                  + static_cast<std::ptrdiff_t>(std::min((from / page + 1) * page, file.size)),
+                '\0');
   return content;
 }
 
@@ -265,16 +273,18 @@ void unreliable_disk::restart_as(const fs::path& target_directory, remains what)
   has_power_ = false;
   fs::create_directories(target_directory);
   auto left = durable_;
-  const auto durable_changes =
-    what == remains::nothing ? 0 : dice_() % (changes_.size() + 1);
+  const auto durable_changes = what == remains::nothing ? 0 : dice_() % (changes_.size() + 1);
   for (std::size_t i = 0; i < durable_changes; ++i) {
     if (changes_[i].file)
       left[changes_[i].name] = changes_[i].file;
     else
       left.erase(changes_[i].name);
   }
-  for (const auto& [name, file] : left)
-    overwrite(target_directory / name, content_after_loss(*file, what));
+  for (const auto& [name, file] : left) {
+    const auto is_wal = fs::path(name).extension() == ".log";
+    const auto of_this = is_wal || what != remains::some_and_zeros ? what : remains::some;
+    overwrite(target_directory / name, content_after_loss(*file, of_this));
+  }
   // What the log keeps beside its database is written and synced by its own means, and kept as it is.
   for (const auto& entry : fs::directory_iterator{directory_})
     if (const auto name = name_of(entry.path());

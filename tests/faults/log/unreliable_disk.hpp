@@ -33,7 +33,7 @@ struct disk_fault {
 enum class remains {
   nothing,        ///< not a byte, and no name that its directory was not synced for
   some,           ///< of each file some first bytes, of the names the first few
-  some_and_zeros, ///< the same, and zeros up to the length that the file had
+  some_and_zeros, ///< the same, but of write-ahead logs any pages, with zeros in place of the others
 };
 
 /// A file system over the real one that fails when told to, and knows what of a directory would be
