@@ -1,8 +1,9 @@
 #include "tests/faults/server_limits.hpp"
 
+#include "tests/integration/stand_in_agent.hpp"
+
 #include <arpa/inet.h>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -52,10 +53,9 @@ void raw_connection::say(const std::string& bytes) const {
   (void) !::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-std::size_t open_descriptors(pid_t of) {
-  std::error_code ignored;
-  std::filesystem::directory_iterator all("/proc/" + std::to_string(of) + "/fd", ignored);
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+std::size_t open_descriptors(const scene& stage) {
+  return static_cast<std::size_t>(
+    metric(stage.client.get("/metrics").body, "process_open_fds"));
 }
 
 std::uint64_t status_figure(pid_t of, const std::string& name) {

@@ -39,7 +39,9 @@ private:
   int fd_;
 };
 
-std::size_t open_descriptors(pid_t of);
+/// By the server's own account: nobody else may look at the descriptors of a process that protects
+/// itself. The connection that asks is one of them.
+std::size_t open_descriptors(const scene& stage);
 /// A figure of /proc/<pid>/status: kB for sizes, else a count.
 std::uint64_t status_figure(pid_t of, const std::string& name);
 /// The mark that the server's agents and all that they start carry.
