@@ -23,8 +23,9 @@ namespace {
 
 constexpr int words = 400;
 constexpr int neighbours = 20;
-/// What the server may need more for all of them together: some pieces of a megabyte each.
-constexpr std::uint64_t memory_bound_kb = neighbours * (3 << 10);
+/// What the server may need more for all of them together: some pieces of a megabyte each, as large
+/// events with their raw lines are.
+constexpr std::uint64_t memory_bound_kb = neighbours * (5 << 10);
 
 struct measured {
   milliseconds median{}, worst{};

@@ -54,8 +54,7 @@ SCENARIO("a server without descriptors says so, serves those who are here, and g
   const auto turn = stage.submit("demo", "SLOW 300\nWORDS 300 2");
   stage.await_event("demo", "item.delta", turn);
 
-  taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE,
-                         open_descriptors(stage) + 8);
+  taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE, open_descriptors(stage) + 8);
   std::vector<raw_connection> crowd;
   for (int i = 0; i < 40; ++i) {
     crowd.emplace_back(stage.server.url()); // the kernel accepts them, the server cannot
@@ -89,8 +88,7 @@ SCENARIO("an agent that cannot be started for lack of descriptors fails its turn
     const auto queued = stage.submit("cold", "PAUSE 50\nECHO x");
     stage.completion("cold", queued);
     // Room for a client's connection, and for no agent's pipes.
-    const taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE,
-                                 open_descriptors(stage) + 3);
+    const taken_away descriptors(stage.server.pid(), RLIMIT_NOFILE, open_descriptors(stage) + 3);
     refused = stage.submit("new", "ECHO never");
     const json completed = stage.completion("new", refused);
     INFO(completed.dump());

@@ -54,8 +54,7 @@ void raw_connection::say(const std::string& bytes) const {
 }
 
 std::size_t open_descriptors(const scene& stage) {
-  return static_cast<std::size_t>(
-    metric(stage.client.get("/metrics").body, "process_open_fds"));
+  return static_cast<std::size_t>(metric(stage.client.get("/metrics").body, "process_open_fds"));
 }
 
 std::uint64_t status_figure(pid_t of, const std::string& name) {
