@@ -153,8 +153,8 @@ void add_token(CLI::App& app, command_line& line) {
     const auto given = parse_duration(text);
     if (!given)
       throw CLI::ValidationError{"--expires", given.error().message};
-    if (*given > max_token_lifetime)
-      throw CLI::ValidationError{"--expires", "must be at most 36500d"};
+    if (given->count() == 0 || *given > max_token_lifetime)
+      throw CLI::ValidationError{"--expires", "must be more than nothing and at most 36500d"};
     line.token.lifetime = *given;
   };
   create->add_option_function<std::string>("--expires", lifetime, "When it ends by itself.")

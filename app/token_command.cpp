@@ -1,6 +1,7 @@
 #include "app/commands.hpp"
 #include "base/time.hpp"
 #include "http/api_tokens.hpp"
+#include "http/tokens_file.hpp"
 #include "storage/files.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <ostream>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tidemark {
@@ -23,10 +25,30 @@ int refuse(const error& why, terminal& to) {
 }
 
 expected<token_list> read_tokens(const std::string& path) {
-  const auto text = files::read_whole(path);
-  if (!text)
-    return tl::make_unexpected(text.error());
-  return *text ? parse_tokens(**text) : token_list{};
+  auto tokens = read_tokens_file(path);
+  if (!tokens && tokens.error().code == errc::not_found)
+    return token_list{};
+  return tokens;
+}
+
+/// Writes the file anew and leaves it to whom it belonged: a server that may read it, though it is
+/// another user's, still may.
+expected<void> write_tokens(const std::string& path, const token_list& tokens) {
+  struct stat before {};
+  const auto was_there = ::stat(path.c_str(), &before) == 0;
+  if (auto written = files::write_durably(path, tokens_text(tokens)); !written || !was_there)
+    return written;
+  constexpr mode_t permissions = 0777;
+  struct stat now {};
+  ::stat(path.c_str(), &now);
+  const auto moved = (now.st_uid != before.st_uid || now.st_gid != before.st_gid)
+                     && ::chown(path.c_str(), before.st_uid, before.st_gid) != 0;
+  if (moved || ::chmod(path.c_str(), before.st_mode & permissions) != 0)
+    return fail(errc::io,
+                fmt::format("{} was written, but its owner or mode could not be kept: see "
+                            "to it that the server can read it",
+                            path));
+  return {};
 }
 
 /// Holds the lock beside the file, so that two commands at a time do not lose one's change. Its end
@@ -64,7 +86,7 @@ expected<void> change_tokens(const std::string& path, Change change) {
     return tl::make_unexpected(tokens.error());
   if (expected<void> changed = change(*tokens); !changed)
     return changed;
-  return files::write_durably(path, tokens_text(*tokens));
+  return write_tokens(path, *tokens);
 }
 
 int create(const std::string& path, const token_options& what, terminal& to) {
@@ -72,6 +94,11 @@ int create(const std::string& path, const token_options& what, terminal& to) {
   auto scopes = parse_scopes(what.scopes);
   if (!name || !scopes)
     return refuse(name ? scopes.error() : name.error(), to);
+  if (*name == "internal" || *name == "client")
+    return refuse(
+      {errc::invalid_argument,
+       fmt::format("\"{}\" stands in events for callers without a token of this file", *name)},
+      to);
   const auto secret = new_token();
   const auto now = now_utc();
   api_token token;

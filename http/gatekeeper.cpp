@@ -1,13 +1,14 @@
 #include "http/gatekeeper.hpp"
 
 #include "base/logging.hpp"
-#include "storage/files.hpp"
+#include "http/tokens_file.hpp"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace tidemark {
 
@@ -32,27 +33,12 @@ struct gatekeeper::file_state {
   static file_state of(const std::string& path) {
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0)
-      return {};
+      return {.size = errno == ENOENT || errno == ENOTDIR ? off_t{-1} : off_t{0}};
     return {found.st_dev, found.st_ino, found.st_size,
             found.st_ctim.tv_sec * 1'000'000'000 + found.st_ctim.tv_nsec, found.st_mode};
   }
   [[nodiscard]] bool there() const { return size >= 0; }
 };
-
-namespace {
-
-expected<std::vector<api_token>> read_tokens(const std::string& path) {
-  const auto text = files::read_whole(path);
-  if (!text)
-    return tl::make_unexpected(text.error());
-  if (!*text)
-    return fail(
-      errc::not_found,
-      fmt::format("there is no {} (http.tokens_file): `tidemark token create` makes it", path));
-  return parse_tokens(**text);
-}
-
-} // namespace
 
 gatekeeper::gatekeeper(const http_options& options)
   : options_(options),
@@ -72,12 +58,7 @@ expected<void> gatekeeper::load() {
   if (options_.tokens_file.empty())
     return {};
   const auto state = file_state::of(options_.tokens_file);
-  if (state.there() && (state.mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(errc::invalid_argument,
-                fmt::format("{} (http.tokens_file) can be written by others than its owner, who "
-                            "could let themselves in: chmod 600 it",
-                            options_.tokens_file));
-  auto read = read_tokens(options_.tokens_file);
+  auto read = read_tokens_file(options_.tokens_file);
   if (!read)
     return tl::make_unexpected(read.error());
   const std::lock_guard lock{mutex_};
@@ -144,7 +125,7 @@ void gatekeeper::look_again(clock::time_point now) {
   if (state == *file_)
     return;
   *file_ = state;
-  auto read = state.there() ? read_tokens(options_.tokens_file) : std::vector<api_token>{};
+  auto read = state.there() ? read_tokens_file(options_.tokens_file) : std::vector<api_token>{};
   if (!read) {
     logging::error("http", "{} is broken, its former tokens stay in force: {}",
                    options_.tokens_file, read.error().describe());

@@ -47,8 +47,7 @@ public:
   gatekeeper(const gatekeeper&) = delete;
   gatekeeper& operator=(const gatekeeper&) = delete;
 
-  /// Reads the tokens file at start. Errors: `invalid_argument`, `not_found`, `io`; also if others
-  /// than its owner may write it.
+  /// Reads the tokens file at start. Errors: those of `read_tokens_file`.
   expected<void> load();
 
   /// True if everybody who reaches the server may do everything.

@@ -70,7 +70,15 @@ SCENARIO("tokens are made, listed and revoked in the tokens file") {
   CHECK(run({"token", "create", "a"}, environment).code == exit_usage);
   CHECK(run({"token", "create", "a", "--scope", "read", "--expires", "soon"}, environment).code
         == exit_usage);
+  CHECK(run({"token", "create", "internal", "--scope", "read"}, environment).code == exit_usage);
+  CHECK(run({"token", "create", "a", "--scope", "read", "--expires", "0s"}, environment).code
+        == exit_usage);
   CHECK(run({"token"}, environment).code == exit_usage);
+  const auto readable = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write
+                        | std::filesystem::perms::group_read | std::filesystem::perms::others_read;
+  std::filesystem::permissions(directory / "tokens.json", readable);
+  CHECK(run({"token", "create", "late", "--scope", "read"}, environment).code == exit_ok);
+  CHECK(std::filesystem::status(directory / "tokens.json").permissions() == readable);
   const auto nowhere = run({"token", "list"});
   CHECK(nowhere.code == exit_usage);
   CHECK_THAT(nowhere.err, Catch::Contains("--http-tokens-file"));

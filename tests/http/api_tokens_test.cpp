@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
+#include <sys/stat.h>
 
 using namespace tidemark;
 using namespace tidemark::test;
@@ -200,6 +201,28 @@ SCENARIO("a change of the tokens file counts without a restart") {
     // Looked at for sure by now or in a second; in force either way.
     CHECK(gate.admit("new", "y", scope::read));
   }
+  WHEN("something else than a file takes its place") {
+    std::filesystem::remove(file.options.tokens_file);
+    SECTION("a pipe") {
+      REQUIRE(::mkfifo(file.options.tokens_file.c_str(), 0600) == 0);
+    }
+    SECTION("a device without end") {
+      std::filesystem::create_symlink("/dev/zero", file.options.tokens_file);
+    }
+    const auto looked_by = std::chrono::steady_clock::now() + std::chrono::milliseconds{1500};
+    CHECK(poll_until([&] {
+      return !gate.admit("new", "y", scope::read) || std::chrono::steady_clock::now() > looked_by;
+    }));
+    CHECK(gate.admit("new", "y", scope::read)); // the former tokens stay, and nobody waits
+  }
+  WHEN("a file that everybody may write takes its place") {
+    file.write({named("a", "planted", {scope::admin})});
+    std::filesystem::permissions(file.options.tokens_file, std::filesystem::perms::others_write,
+                                 std::filesystem::perm_options::add);
+    CHECK_FALSE(poll_until([&] { return gate.admit("planted", "p", scope::read).has_value(); },
+                           std::chrono::milliseconds{1500}));
+    CHECK(gate.admit("new", "y", scope::read));
+  }
   WHEN("the file is gone") {
     std::filesystem::remove(file.options.tokens_file);
     CHECK(poll_until([&] { return status_of(gate.admit("new", "y", scope::read)) == 401; }));
@@ -219,7 +242,7 @@ SCENARIO("a tokens file that is missing, broken or everybody's is refused at sta
                                std::filesystem::perm_options::add);
   const auto open_to_all = gatekeeper{file.options}.load();
   REQUIRE_FALSE(open_to_all);
-  CHECK_THAT(open_to_all.error().message, Catch::Contains("chmod 600"));
+  CHECK_THAT(open_to_all.error().message, Catch::Contains("chmod go-w"));
   std::filesystem::remove(file.options.tokens_file);
   const auto missing = gatekeeper{file.options}.load();
   REQUIRE_FALSE(missing);
