@@ -90,10 +90,6 @@ void workspace_shell::on_command(const command_ptr& what, reply_promise promise)
   if (const auto* closed = std::get_if<close_shell>(what.get()))
     deps.slot->shells.erase(closed->shell);
   if (now_in == phase::recovering) {
-    if (refusal && !can_load()) {
-      promise.deliver(reply_of(tl::unexpected(*refusal)));
-      return;
-    }
     waiting.emplace_back(what, std::move(promise));
     // Whoever asks now finds out now whether the log is well again, not when it is tried next.
     if (refusal)

@@ -21,8 +21,8 @@ void workspace_shell::recover() {
   // An append that is still under way could reach the log after we have read it.
   if (!can_load())
     return;
-  if (refusal) {
-    // The log has just failed: commands hear of it at once, and a while later it is tried again.
+  if (refusal && waiting.empty()) {
+    // The log has just failed: it is tried again when somebody asks, or a while later.
     retry_later();
     return;
   }

@@ -43,8 +43,8 @@ expected<std::vector<api_token>> read_tokens_file(const std::string& path) {
       errc::not_found,
       fmt::format("there is no {} (http.tokens_file): `tidemark token create` makes it", path));
   if (file < 0)
-    return fail(errc::io, fmt::format("cannot read the tokens file {}: {}", path,
-                                      std::strerror(errno)));
+    return fail(errc::io,
+                fmt::format("cannot read the tokens file {}: {}", path, std::strerror(errno)));
   std::string why;
   const auto text = read_open(file, why);
   ::close(file);

@@ -43,17 +43,16 @@ SCENARIO("agents of a killed server are gone soon after the next start, a strang
   const auto agent = static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
   REQUIRE(process_alive(agent));
   const auto mark = mark_of(stage.server);
-  std::vector<pid_t> guards;
+  REQUIRE(poll_until([&] { return processes_with_environment(mark).size() > 2; }));
+  // So that neither notices the other's end and cleans up. (A guard that is only stopped goes on: the
+  // kernel continues a process group that the server's end has orphaned.)
+  ::kill(stage.server.pid(), SIGSTOP);
   for (const pid_t pid : processes_with_environment(mark)) {
     if (read_file("/proc/" + std::to_string(pid) + "/comm") == "tidemark-guard\n") {
-      guards.push_back(pid);
-      ::kill(pid, SIGSTOP); // so that it cannot clean up
+      ::kill(pid, SIGKILL);
     }
   }
   stage.server.kill();
-  for (const pid_t pid : guards) {
-    ::kill(pid, SIGKILL);
-  }
   REQUIRE(poll_until([&] { return ::kill(agent, 0) != 0; })); // with its guard
   const auto left = processes_with_environment(mark);
   CHECK_FALSE(left.empty()); // its helpers
