@@ -55,7 +55,8 @@ void v1_call::leave(bool by_reset) {
 }
 
 bool v1_call::read_some(clock::time_point until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
+  // Up, so that a wait that has timed out has reached its time.
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
   pollfd wait{socket_, POLLIN, 0};
   if (ended_ || socket_ < 0 || left.count() <= 0
       || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0)
