@@ -66,11 +66,17 @@ function(tidemark_tests folder)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  # A test of whole servers and their agents has two processors to itself, so that what it waits for is
+  # theirs to do and no other test's.
+  set(processors 1)
+  if(NOT ARG_LABEL STREQUAL "unit")
+    set(processors 2)
+  endif()
   add_executable(test_${folder} ${sources})
   target_link_libraries(test_${folder} PRIVATE tidemark::test_support ${ARG_LINKS})
   # What is under test is optimised; optimising the tests themselves only costs time.
   target_compile_options(test_${folder} PRIVATE -O0)
   tidemark_precompile(test_${folder} <catch2/catch.hpp>)
   catch_discover_tests(test_${folder} TEST_PREFIX "${folder}: "
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors})
 endfunction()
