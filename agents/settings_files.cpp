@@ -111,6 +111,10 @@ expected<settings_contribution> read_project_settings(const std::optional<std::s
     return fail(errc::invalid_argument,
                 fmt::format("{} is broken: \"env\" must be an object", project_file));
   for (const auto& [name, value] : object_at(*root, "env").items()) {
+    if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
+      return fail(errc::invalid_argument,
+                  fmt::format("{} is broken: \"env\" holds a name that no environment can hold: {}",
+                              project_file, quote_json(name)));
     const auto text = value_text(value);
     if (!text)
       return fail(errc::invalid_argument,
