@@ -1,16 +1,15 @@
 #include "actors/agent_launch.hpp"
 
 #include "actors/workspace_directory.hpp"
+#include "base/small_file.hpp"
 #include "base/time.hpp"
 #include "base/uuid.hpp"
 #include "process/orphans.hpp"
 
-#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,12 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t max_file_bytes = 1 << 20;
+constexpr std::size_t max_file_bytes = 1 << 20;
 
 using file_text = tl::expected<std::optional<std::string>, launch_problem>;
 
-/// Opened before it is looked at, and without waiting: an agent can put a pipe or a link to a device
-/// in the place of a file of its workspace.
 file_text read_small(const fs::path& path) {
   const auto problem = [&path](const char* what) {
     return tl::make_unexpected(
@@ -34,23 +31,14 @@ file_text read_small(const fs::path& path) {
   };
   if (path.empty())
     return std::optional<std::string>{};
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
-    return std::optional<std::string>{};
-  if (file < 0)
-    return problem("cannot be read");
-  struct stat found {};
-  const auto small = ::fstat(file, &found) == 0 && S_ISREG(found.st_mode)
-                     && static_cast<std::uintmax_t>(found.st_size) <= max_file_bytes;
-  std::string text(small ? static_cast<std::size_t>(found.st_size) : 0, '\0');
-  const auto size = small ? ::read(file, text.data(), text.size()) : -1;
-  ::close(file);
-  if (!small)
-    return problem("is no file of at most 1 MiB");
-  if (size < 0)
-    return problem("cannot be read");
-  text.resize(static_cast<std::size_t>(size));
-  return std::optional<std::string>{std::move(text)};
+  auto file = read_small_file(path, max_file_bytes);
+  switch (file.is) {
+  case small_file::state::read: return std::optional<std::string>{std::move(file.text)};
+  case small_file::state::missing: return std::optional<std::string>{};
+  case small_file::state::unfit: return problem("is no file of at most 1 MiB");
+  case small_file::state::unreadable: break;
+  }
+  return problem("cannot be read");
 }
 
 } // namespace

@@ -1,11 +1,10 @@
 // What agents have been seen to do wrong, and what must come of it. One server runs all rows.
 #include "tests/integration/scene.hpp"
 #include "tests/support/poll_until.hpp"
+#include "tests/support/temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 using namespace tidemark;
@@ -170,8 +169,7 @@ SCENARIO("B77: the server's secrets do not stand in its environment, where agent
                                      {"COLOUR", "blue"},
                                      {"TIDEMARK_SERVER_CORE_DUMPS", "true"}}, // to see it at all
                      .token = "very-secret-token"});
-  std::ifstream environment{"/proc/" + std::to_string(stage.server.pid()) + "/environ"};
-  const std::string shown{std::istreambuf_iterator<char>{environment}, {}};
+  const auto shown = read_file("/proc/" + std::to_string(stage.server.pid()) + "/environ");
   CHECK(shown.find("COLOUR=blue") != std::string::npos);
   CHECK(shown.find("do-not-tell") == std::string::npos);
   CHECK(shown.find("very-secret-token") == std::string::npos);

@@ -1,11 +1,11 @@
 // The settings of model providers (contracts: workspace API v1, Sessions, settings, policy).
 #include "tests/integration/scene.hpp"
+#include "tests/support/temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 using namespace tidemark;
 using namespace tidemark::test;
@@ -16,13 +16,6 @@ const std::string path = "/api/v1/settings";
 
 http_reply put(const scene& stage, const std::string& provider, const std::string& body) {
   return stage.client.send({"PUT", path + "/providers/" + provider, body});
-}
-
-std::string file_text(const std::string& file) {
-  std::ifstream in{file};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 } // namespace
@@ -40,7 +33,7 @@ SCENARIO("contract, Sessions, settings, policy: a provider is set, made active, 
   CHECK(set.body.find("tok-settings-1") == std::string::npos);
   REQUIRE(stage.client.post(path + "/providers/main/activate").status == 200);
   CHECK(stage.client.get(path).parsed().at("active_provider") == "main");
-  CHECK(file_text(stage.server.path("settings.json")).find("tok-settings-1") != std::string::npos);
+  CHECK(read_file(stage.server.path("settings.json")).find("tok-settings-1") != std::string::npos);
 
   stage.run("demo", "TOOL echo model=$ANTHROPIC_MODEL token=$ANTHROPIC_AUTH_TOKEN");
   const auto history = stage.client.get(of("demo", "events")).body;
@@ -63,14 +56,14 @@ SCENARIO("a change of settings that is refused changes nothing and says what is 
   CHECK(wrong.status == 400);
   CHECK(wrong.parsed().at("error").at("message").get<std::string>().find("base_url")
         != std::string::npos);
-  CHECK(file_text(stage.server.path("settings.json")).empty());
+  CHECK(read_file(stage.server.path("settings.json")).empty());
 
   std::ofstream{stage.server.path("settings.json")} << "{ broken";
   const auto refused = put(stage, "main", R"({"model":"m"})");
   CHECK(refused.status == 503);
   CHECK(refused.parsed().at("error").at("message").get<std::string>().find("SETTINGS_PATH")
         != std::string::npos);
-  CHECK(file_text(stage.server.path("settings.json")) == "{ broken");
+  CHECK(read_file(stage.server.path("settings.json")) == "{ broken");
   CHECK(http_client{stage.server.url(), "wrong"}.get(path).status == 401);
 }
 
@@ -83,8 +76,8 @@ SCENARIO(
   fs::create_symlink(real, stage.server.path("settings.json"));
   REQUIRE(put(stage, "main", R"({"model":"m","auth_token":"tok-of-a-link"})").status == 200);
   CHECK(fs::is_symlink(stage.server.path("settings.json")));
-  CHECK(file_text(real).find("tok-of-a-link") != std::string::npos);
-  CHECK(file_text(real).find("5000") != std::string::npos);
+  CHECK(read_file(real).find("tok-of-a-link") != std::string::npos);
+  CHECK(read_file(real).find("5000") != std::string::npos);
   CHECK((fs::status(real).permissions() & fs::perms::others_all) == fs::perms::none);
   CHECK((fs::status(real).permissions() & fs::perms::group_all) == fs::perms::none);
 }

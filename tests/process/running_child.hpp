@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/read_file.hpp"
 #include "process/child.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -38,9 +38,9 @@ inline bool eventually(const std::function<bool()>& holds, std::chrono::millisec
   return true;
 }
 
+/// Nothing if it cannot be read, as the files of a process that ends meanwhile.
 inline std::string contents(const std::filesystem::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
+  return read_file(path).value_or("");
 }
 
 /// True while the process runs; an unreaped dead one does not.
