@@ -127,7 +127,7 @@ launch_problem explain_spawn(const error& why, const launch_plan& plan) {
   std::error_code failed;
   if (!fs::is_directory(plan.cwd, failed))
     return {"WORKSPACE_DIRECTORY_MISSING",
-            "the workspace's directory \"" + plan.cwd + "\" does not exist"};
+            "the workspace's directory \"" + plan.cwd + "\" is not there, or is no directory"};
   return {"RUNTIME_UNAVAILABLE", "the agent could not be started: " + why.describe(), true};
 }
 

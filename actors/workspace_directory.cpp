@@ -32,6 +32,9 @@ expected<void> check_workspace_directory(const std::string& path) {
     return fail(errc::forbidden, "the workspace's directory \"" + path
                                    + "\" is a symbolic link, which could lead out of the workspace "
                                      "root: remove it, or mount the other directory there");
+  if (fs::exists(found))
+    return fail(errc::not_found, "in the place of the workspace's directory \"" + path
+                                   + "\" stands something else: remove it");
   return fail(errc::not_found,
               "the workspace's directory \"" + path + "\" does not exist and cannot be made");
 }

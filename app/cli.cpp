@@ -267,6 +267,11 @@ int run_with_settings(const std::string& name, const command_line& line,
     return run_doctor(*what, to);
   if (name == "token")
     return run_token(*what, line.token, to);
+  if (name == "verify" && !line.verify.offline && !line.flags.empty())
+    return usage_error(
+      "settings are for --offline, which reads the log itself; which server to ask "
+      "is said by --server <url>",
+      to);
   if (name == "verify")
     return run_verify(address_of(line, environment), *what, line.verify, to);
   const auto format = line.config_markdown ? config_format::markdown

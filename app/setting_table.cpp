@@ -263,8 +263,11 @@ std::vector<setting> log_settings() {
         "`sync`: an event is shown after it survives power loss; `os`: after it survives a kill.",
         when, MEMBER(log.when_done)),
       {"TIDEMARK_DURABILITY"}, {"--durability"}),
-    bytes("log.min_free", "Appends are refused while the disk has less than this left.",
-          MEMBER(log.min_free_bytes)),
+    bytes(
+      "log.min_free",
+      "Appends are refused while the disk has less than this left, or less than a tenth of it if "
+      "that is smaller.",
+      MEMBER(log.min_free_bytes)),
     bytes("log.max_wal", "Write-ahead log size that forces a flush; bounds the time of a restart.",
           MEMBER(log.max_wal_bytes)),
     bytes("log.blob_threshold", "Raw lines over this size go to files beside the database.",

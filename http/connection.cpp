@@ -175,15 +175,18 @@ std::optional<refused_entry> connection::identify(const router::match& route,
   const auto in_url = upgrades && !token ? token_of_query(reader_->target()) : std::nullopt;
   auto let_in = context_.gate.admit(in_url ? std::optional<std::string_view>{*in_url} : token,
                                     address_, route.needed);
-  authorized_ = let_in.has_value();
+  refused_.clear();
   if (let_in) {
     who_ = std::move(*let_in);
     return std::nullopt;
   }
   if (let_in.error().status == 429)
     context_.services.metrics.http_limit_hit("failed_attempts");
+  if (!upgrades)
+    return std::move(let_in.error());
   // What a WebSocket's client understands is a close code, which its handler sends.
-  return upgrades ? std::nullopt : std::optional{std::move(let_in.error())};
+  refused_ = std::move(let_in.error().detail);
+  return std::nullopt;
 }
 
 task<bool> connection::expects_continue() {
@@ -203,12 +206,8 @@ task<bool> connection::expects_continue() {
 task<bool> connection::handle(router::match route) {
   const auto* handler = route.handler;
   const auto label = route.path_template;
-  auto with = http_exchange{context_,
-                            wire_,
-                            wake_,
-                            reader_->release(),
-                            std::move(route),
-                            authorized_ ? std::optional{who_} : std::nullopt};
+  auto with =
+    http_exchange{context_, wire_, wake_, reader_->release(), std::move(route), who_, refused_};
   auto failure = std::string{};
   try {
     co_await (*handler)(with);

@@ -53,8 +53,8 @@ private:
   connection_context& context_;
   std::string address_; ///< of the client, as failed attempts are counted by
   std::shared_ptr<wire> wire_;
-  caller who_;              ///< of the request being served
-  bool authorized_ = false; ///< whether it is let in; a WebSocket handler tells its client
+  caller who_;          ///< of the request being served
+  std::string refused_; ///< why it is not let in; a WebSocket's handler tells its client
   std::shared_ptr<wake_event> wake_;
   std::optional<request_reader> reader_;
   std::unique_ptr<problem> refusal_;                ///< why receive() refused

@@ -100,9 +100,9 @@ public:
   virtual task<std::unique_ptr<body_stream>>
   stream(int status, std::string content_type, std::map<std::string, std::string> headers = {}) = 0;
 
-  /// Whether the client has shown a token of this server; only a WebSocket's handler is called for
-  /// one that has not.
-  [[nodiscard]] virtual bool authorized() const = 0;
+  /// Why the caller is not let in; empty if it is. Only a WebSocket's handler is called for one that
+  /// is not, to say so by a close code.
+  [[nodiscard]] virtual const std::string& refused() const = 0;
   /// Answers the request for a WebSocket. Null if it was none, or a broken one, and then the request
   /// has been answered.
   virtual task<std::unique_ptr<websocket>> upgrade(std::size_t max_message_bytes) = 0;

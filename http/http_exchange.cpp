@@ -53,14 +53,14 @@ void append_head(std::string& out, const response_head& head,
 
 http_exchange::http_exchange(connection_context& context, std::shared_ptr<wire> line,
                              std::shared_ptr<wake_event> wake, http_request request,
-                             router::match route, std::optional<caller> who)
+                             router::match route, caller who, std::string refused)
   : context_(context),
     wire_(std::move(line)),
     wake_(std::move(wake)),
     request_(std::move(request)),
     route_(std::move(route)),
-    who_(who.value_or(caller{})),
-    authorized_(who.has_value()) {
+    who_(std::move(who)),
+    refused_(std::move(refused)) {
   const auto target = std::string_view{request_.target().data(), request_.target().size()};
   query_ = parse_query(split_target(target).query);
 }

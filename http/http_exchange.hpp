@@ -42,7 +42,7 @@ class http_exchange final : public exchange {
 public:
   http_exchange(connection_context& context, std::shared_ptr<wire> line,
                 std::shared_ptr<wake_event> wake, http_request request, router::match route,
-                std::optional<caller> who);
+                caller who, std::string refused);
 
   [[nodiscard]] const http_request& request() const override { return request_; }
   [[nodiscard]] std::string_view route() const override { return route_.path_template; }
@@ -60,7 +60,7 @@ public:
   task<std::unique_ptr<body_stream>> stream(int status, std::string content_type,
                                             std::map<std::string, std::string> headers) override;
 
-  [[nodiscard]] bool authorized() const override { return authorized_; }
+  [[nodiscard]] const std::string& refused() const override { return refused_; }
   task<std::unique_ptr<websocket>> upgrade(std::size_t max_message_bytes) override;
 
   [[nodiscard]] bool client_left() override { return wire_->peer_left(); }
@@ -85,7 +85,7 @@ private:
   router::match route_;
   caller who_;
   std::vector<std::pair<std::string, std::string>> query_;
-  bool authorized_;
+  std::string refused_;
   int status_ = 0;
   bool reusable_ = false;
   bool streamed_ = false;

@@ -48,6 +48,16 @@ task<expected<Reply>> ask_shells(exchange& x, Args... args) {
                                            std::move(args)...);
 }
 
+/// Asks one shell. The call may meet it in the moment of its end and come back unanswered: by then the
+/// shells know that it has ended, and say so.
+template <class Reply, class... Args>
+task<expected<Reply>> ask_shell(exchange& x, Args... args) {
+  auto reply = co_await ask_shells<Reply>(x, args...);
+  if (!reply && reply.error().code == errc::unavailable)
+    reply = co_await ask_shells<Reply>(x, std::move(args)...);
+  co_return reply;
+}
+
 task<void> list_shells(exchange& x) {
   const auto all = co_await ask_shells<shell_list_ptr>(x, list_atom::value);
   if (!all) {
@@ -84,7 +94,7 @@ task<void> open_shell_for(exchange& x) {
 task<void> close_shell_for(exchange& x) {
   auto id = x.param("id");
   auto by = x.who().name;
-  const auto closed = co_await ask_shells<bool>(x, close_atom::value, std::move(id), std::move(by));
+  const auto closed = co_await ask_shell<bool>(x, close_atom::value, std::move(id), std::move(by));
   if (!closed) {
     auto why = closed.error();
     co_await send_failure(x, std::move(why));
@@ -104,8 +114,8 @@ task<expected<shell_attachment>> attach(exchange& x, const websocket& socket) {
   who->keeps = x.query("keep").value_or("") == "true";
   shell_client_ptr client = std::move(who);
   auto id = x.param("id");
-  auto reply = co_await ask_shells<shell_attachment_ptr>(x, attach_atom::value, std::move(id),
-                                                         std::move(client));
+  auto reply = co_await ask_shell<shell_attachment_ptr>(x, attach_atom::value, std::move(id),
+                                                        std::move(client));
   if (!reply)
     co_return tl::unexpected{reply.error()};
   co_return **reply;
@@ -115,9 +125,8 @@ task<void> speak_with_shell(exchange& x) {
   auto socket = co_await x.upgrade(x.services().shell_message_bytes);
   if (!socket)
     co_return;
-  if (!x.authorized()) {
-    co_await socket->close(websocket::policy_violation,
-                           "a token is needed: Authorization: Bearer <token>, or ?token=");
+  if (!x.refused().empty()) {
+    co_await socket->close(websocket::policy_violation, x.refused());
     co_return;
   }
   auto place = co_await attach(x, *socket);

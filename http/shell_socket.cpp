@@ -14,13 +14,18 @@ namespace {
 
 using clock = websocket::clock;
 
-constexpr std::string_view no_reason; // the code says it
 constexpr std::size_t max_complaints =
   16; // a client that errs faster than it reads hears less of it
 /// A client that answers no ping for so many heartbeats, and takes nothing either, is gone.
 constexpr int missed_heartbeats = 3;
 /// Typed text waits for the program, which may not read for days.
 constexpr auto while_it_takes = std::chrono::hours{24 * 365};
+
+/// The server's last word to the client, for a person to read.
+struct farewell {
+  websocket::close_code code;
+  std::string reason;
+};
 
 /// One client of one shell. Two coroutines of one thread: `run` writes, `read_messages` reads; the
 /// latter keeps this alive until it has seen the end of the connection.
@@ -54,7 +59,7 @@ private:
   bool typing_ = false; // the reader waits for the shell, so nobody hears the client
   clock::time_point taken_ = clock::now();
   clock::time_point next_ping_ = clock::now();
-  std::optional<websocket::close_code> code_;
+  std::optional<farewell> farewell_;
 };
 
 task<void> shell_session::run(std::string shell) {
@@ -71,10 +76,11 @@ task<void> shell_session::run(std::string shell) {
     going = co_await step();
   // First of all: it lets go of a reader that waits for the shell.
   caf::anon_send(at_.shell, leave_atom::value, at_.client);
-  if (const auto complaint = socket_->complaint())
-    code_ = complaint;
-  if (code_ && (reading_ || socket_->complaint()))
-    co_await socket_->close(*code_, no_reason);
+  const auto complaint = socket_->complaint();
+  if (complaint)
+    farewell_ = farewell{*complaint, "messages are JSON text, not binary"};
+  if (farewell_ && (reading_ || complaint))
+    co_await socket_->close(farewell_->code, farewell_->reason);
   socket_->drop();
   while (reading_)
     co_await socket_->wait(std::chrono::seconds{1});
@@ -133,7 +139,7 @@ task<bool> shell_session::step() {
   auto piece =
     co_await x_.actors().ask<shell_piece_ptr>(deadline, at_.shell, read_atom::value, client);
   if (!piece) {
-    code_ = websocket::internal_error;
+    farewell_ = farewell{websocket::internal_error, "the shell does not answer: attach again"};
     co_return false;
   }
   const auto& next = **piece;
@@ -165,7 +171,7 @@ task<bool> shell_session::check_life(clock::time_point now) {
   if (typing_ ? socket_->peer_left() : silent)
     co_return false;
   if (!x_.still_admitted()) {
-    code_ = websocket::policy_violation;
+    farewell_ = farewell{websocket::policy_violation, "the token was revoked or has expired"};
     co_return false;
   }
   next_ping_ = now + heartbeat;
@@ -175,7 +181,10 @@ task<bool> shell_session::check_life(clock::time_point now) {
 task<bool> shell_session::say_end(shell_end end) {
   auto frame = exit_frame(end);
   co_await write(std::move(frame));
-  code_ = end.reason == "server" ? websocket::going_away : websocket::normal;
+  if (end.reason == "server")
+    farewell_ = farewell{websocket::going_away, "the server is stopping"};
+  else
+    farewell_ = farewell{websocket::normal, "the shell has ended: " + end.reason};
   co_return false;
 }
 

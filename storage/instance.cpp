@@ -4,6 +4,7 @@
 #include "storage/files.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,13 +29,13 @@ expected<std::string> load_or_create_instance(const std::filesystem::path& direc
   if (!stored)
     return tl::unexpected(stored.error());
   if (*stored) {
-    auto text = **stored;
+    auto& text = **stored;
     if (!text.empty() && text.back() == '\n')
       text.pop_back();
     if (!is_uuid(text))
       return fail(errc::corrupt, fmt::format("{} does not hold a UUID; delete it to get a new one",
                                              file.string()));
-    return text;
+    return std::move(text);
   }
   auto fresh = new_uuid(now_utc());
   if (auto written = files::write_durably(file, fresh + "\n"); !written)

@@ -85,6 +85,12 @@ SCENARIO("tokens are made, listed and revoked in the tokens file") {
   std::filesystem::remove_all(directory);
 }
 
+SCENARIO("verify takes settings only where it reads the log itself") {
+  const auto asked = run({"verify", "demo", "--port", "7999"});
+  CHECK(asked.code == exit_usage);
+  CHECK_THAT(asked.err, Catch::Contains("--server"));
+}
+
 SCENARIO("a wrong setting ends with code 2, wherever it was given") {
   const auto flag = run({"config", "--port", "70000"});
   CHECK(flag.code == exit_usage);

@@ -9,7 +9,8 @@
 using namespace tidemark;
 using state = small_file::state;
 
-SCENARIO("only a regular file that fits is read, and nothing that stands in its place is waited for") {
+SCENARIO(
+  "only a regular file that fits is read, and nothing that stands in its place is waited for") {
   const test::temp_dir directory;
   const auto path = directory / "file";
   CHECK(read_small_file(path, 4).is == state::missing);

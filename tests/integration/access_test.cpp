@@ -70,11 +70,13 @@ SCENARIO("shells are for the scope admin, and a shell of a revoked token is let 
   const ws_client other(stage.client, path + writer);
   CHECK(other.wait_for_end());
   CHECK(other.close_code() == 1008);
+  CHECK_THAT(other.close_reason(), Catch::Contains("lacks the scope \"admin\""));
   const ws_client client(stage.client, path + admin);
   CHECK_FALSE(client.wait_for("ready").is_null());
   (void) tokens.command("revoke ops");
   CHECK(client.wait_for_end());
   CHECK(client.close_code() == 1008);
+  CHECK_THAT(client.close_reason(), Catch::Contains("revoked"));
 }
 
 SCENARIO("tokens open what their scopes say, and nothing else") {

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <future>
 
 using namespace tidemark;
 using namespace tidemark::test;
@@ -94,6 +95,25 @@ SCENARIO("B78: a shell without a client ends after the idle limit, and no proces
     ws_client stranger(stage.client, shells_path + "/" + id + "/ws");
     return stranger.wait_for_end() && stranger.close_code() == 1008;
   }));
+}
+
+SCENARIO(
+  "a client that attaches while its shell is being closed hears of the end, or finds no shell") {
+  const scene stage;
+  for (int round = 0; round < 10; ++round) {
+    const std::string id = open_shell(stage, "demo");
+    const std::string path = shells_path + "/" + id;
+    auto closing = std::async(std::launch::async, [&] {
+      return stage.client.send({.method = "DELETE", .path = path}).status;
+    });
+    CHECK(poll_until([&] {
+      const ws_client late(stage.client, path + "/ws?keep=true");
+      CHECK(late.wait_for_end());
+      CHECK((late.close_code() == 1000 || late.close_code() == 1008));
+      return late.close_code() == 1008;
+    }));
+    CHECK(closing.get() == 200);
+  }
 }
 
 SCENARIO("contract, Shell: a client that comes back after the end hears of it") {

@@ -148,6 +148,7 @@ SCENARIO("contract, Shell: strangers and unknown shells get close code 1008") {
     CHECK(client.status() == 101);
     CHECK(client.wait_for_end());
     CHECK(client.all().empty());
+    CHECK_FALSE(client.close_reason().empty());
     return client.close_code();
   };
   CHECK(code_of(path, {.with_token = false}) == 1008);

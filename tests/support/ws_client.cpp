@@ -217,6 +217,7 @@ void ws_client::take_message(unsigned char kind, std::string payload) {
     close_code_ = payload.size() < 2 ? 1005
                                      : static_cast<unsigned char>(payload[0]) * 256
                                          + static_cast<unsigned char>(payload[1]);
+    close_reason_ = payload.size() < 2 ? "" : payload.substr(2);
   } else if (kind == pinging) {
     ++pings_;
   } else if (kind == ponging) {
@@ -274,6 +275,11 @@ std::string ws_client::output() const {
 int ws_client::close_code() const {
   const std::lock_guard lock(mutex_);
   return close_code_;
+}
+
+std::string ws_client::close_reason() const {
+  const std::lock_guard lock(mutex_);
+  return close_reason_;
 }
 
 std::size_t ws_client::pings() const {

@@ -67,6 +67,7 @@ public:
   [[nodiscard]] std::string output() const;
   /// Code of the server's close frame; 0 if there was none.
   [[nodiscard]] int close_code() const;
+  [[nodiscard]] std::string close_reason() const;
   [[nodiscard]] std::size_t pings() const;
   [[nodiscard]] std::size_t pongs() const;
   /// What the server sent against RFC 6455 or the contract; empty if nothing.
@@ -94,6 +95,7 @@ private:
   std::string output_;
   std::string fault_;
   int close_code_ = 0;
+  std::string close_reason_;
   std::size_t pings_ = 0;
   std::size_t pongs_ = 0;
   bool ended_ = false;
