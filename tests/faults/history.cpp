@@ -30,6 +30,10 @@ void history::acknowledged(const std::string& turn, std::uint64_t offset) {
   acknowledged_.emplace(turn, offset);
 }
 
+void history::acknowledged_shell(const std::string& shell) {
+  acknowledged_shells_.insert(shell);
+}
+
 std::string history::take(const json& event) {
   const auto offset = static_cast<std::uint64_t>(int_or(event, "offset", 0));
   if (offset != head_ + 1) {
@@ -46,8 +50,9 @@ std::string history::take(const json& event) {
   }
   const std::string type = string_or(event, "type");
   const std::string turn = string_or(event, "turn");
-  std::string problem =
-    type.starts_with("item.") ? take_item(type, turn, event) : take_turn(type, turn, event);
+  std::string problem = type.starts_with("item.")    ? take_item(type, turn, event)
+                        : type.starts_with("shell.") ? take_shell(type, event)
+                                                     : take_turn(type, turn, event);
   return problem.empty() ? problem : problem + ": " + event.dump();
 }
 
@@ -94,6 +99,22 @@ std::string history::take_turn(const std::string& type, const std::string& turn,
   return {};
 }
 
+std::string history::take_shell(const std::string& type, const json& event) {
+  const json& data = object_at(event, "data");
+  const std::string shell = string_or(data, "shell");
+  if (type == "shell.opened" && !shells_.emplace(shell, json()).second) {
+    return "a shell was opened twice";
+  }
+  if (type == "shell.closed") {
+    const auto found = shells_.find(shell);
+    if (found == shells_.end() || !found->second.is_null()) {
+      return "a shell was closed twice, or was never opened";
+    }
+    found->second = data;
+  }
+  return {};
+}
+
 std::string history::take_item(const std::string& type, const std::string& turn,
                                const json& event) {
   const json& data = object_at(event, "data");
@@ -123,6 +144,11 @@ std::string history::missing() const {
     if (found == turns_.end() || found->second.queued_at != offset) {
       return "turn " + turn + " was acknowledged at offset " + std::to_string(offset)
              + " and is not there";
+    }
+  }
+  for (const auto& shell : acknowledged_shells_) {
+    if (!shells_.contains(shell)) {
+      return "shell " + shell + " was acknowledged and is not there";
     }
   }
   return {};

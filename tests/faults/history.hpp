@@ -20,6 +20,8 @@ public:
   std::string shown(std::uint64_t offset, const std::string& data);
   /// A client was told that its turn is queued, at this offset.
   void acknowledged(const std::string& turn, std::uint64_t offset);
+  /// A client was told that its shell is open.
+  void acknowledged_shell(const std::string& shell);
 
   /// The next event of the log. The first promise that it breaks; empty if none.
   std::string take(const json& event);
@@ -28,6 +30,8 @@ public:
   /// Beyond that, nothing is under way: what was begun must have come to its end.
   [[nodiscard]] std::string unfinished(const std::set<std::string>& pending_results) const;
 
+  /// The shells of the log: of each the data of its end, null while it is open.
+  [[nodiscard]] const std::map<std::string, json>& shells() const { return shells_; }
   [[nodiscard]] std::uint64_t head() const { return head_; }
   [[nodiscard]] std::uint64_t turns() const { return turns_.size(); }
   /// Where a reader that was shown all of it so far goes on.
@@ -47,6 +51,7 @@ private:
   };
 
   std::string take_turn(const std::string& type, const std::string& turn, const json& event);
+  std::string take_shell(const std::string& type, const json& event);
   std::string take_item(const std::string& type, const std::string& turn, const json& event);
 
   std::uint64_t head_ = 0;
@@ -55,6 +60,8 @@ private:
   std::map<std::uint64_t, std::string> shown_;        ///< not compared with the log yet
   std::map<std::string, std::uint64_t> acknowledged_; ///< turn -> offset
   std::map<std::string, turn_state> turns_;
+  std::set<std::string> acknowledged_shells_;
+  std::map<std::string, json> shells_;
   std::set<std::string> keys_; ///< idempotency keys
   std::deque<std::string> queue_;
   std::string running_;

@@ -48,6 +48,17 @@ std::unique_ptr<participant> make_readers();
 std::unique_ptr<participant> make_orphan_watch(std::chrono::milliseconds& slowest,
                                                std::size_t& orphans);
 
+/// What the users of shells have seen.
+struct shell_figures {
+  std::size_t acknowledged = 0;            ///< shells whose client had the answer
+  std::size_t unheard_of = 0;              ///< in the log, but the kill came before the answer
+  std::size_t left = 0;                    ///< their processes that were alive after a kill
+  std::chrono::milliseconds slowest_end{}; ///< from a start until the log had the end of each
+};
+/// Opens shells, types into them, drops off with and without `keep`, ends some: whatever they
+/// started is gone after the kill, and the log says of each once how it ended.
+std::unique_ptr<participant> make_shell_users(shell_figures& seen, std::uint64_t& checked);
+
 /// Takes what is new in the log of every workspace. The first broken promise; empty if none.
 std::string take_new_events(const scene& stage, workspace_set& with, std::uint64_t& checked);
 /// The results that wait for their client.

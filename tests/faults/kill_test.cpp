@@ -24,6 +24,7 @@ struct totals {
   std::size_t kills = 0;
   std::size_t kills_at_start = 0;
   std::size_t orphans = 0;
+  shell_figures shells;
   milliseconds slowest_clean_up{};
   milliseconds slowest_start{};
 };
@@ -36,13 +37,13 @@ public:
       stage_({.environment = {{"TIDEMARK_WORKSPACE_IDLE_AFTER", "1s"},
                               {"TIDEMARK_WORKSPACE_SNAPSHOT_EVERY", "64"},
                               {"TIDEMARK_AGENT_IDLE_LIMIT", "5s"}}}) {
-    // Shells, once the server has them, join here: as a participant that opens some, types into
-    // them, and finds them closed and their processes gone after the kill.
     everybody_.push_back(make_writer());
     everybody_.push_back(make_writer());
     everybody_.push_back(make_workspace_client());
     everybody_.push_back(make_readers());
     everybody_.push_back(make_orphan_watch(sum_.slowest_clean_up, sum_.orphans));
+    // After the watch: a guard of theirs that it stopped must not go on before it is killed.
+    everybody_.push_back(make_shell_users(sum_.shells, sum_.events));
   }
 
   void run() {
@@ -59,7 +60,11 @@ public:
               << " processes had been left behind, " << killed_by_servers()
               << " of them for the next server to kill, the last gone "
               << sum_.slowest_clean_up.count() << " ms after a start at the latest; slowest start "
-              << sum_.slowest_start.count() << " ms" << std::endl;
+              << sum_.slowest_start.count() << " ms; " << sum_.shells.acknowledged << " shells and "
+              << sum_.shells.unheard_of << " that no client had heard of, " << sum_.shells.left
+              << " of their processes alive after a kill, each end in the log "
+              << sum_.shells.slowest_end.count() << " ms after a start at the latest" << std::endl;
+    CHECK(sum_.shells.acknowledged > 0);
   }
 
 private:
@@ -74,11 +79,11 @@ private:
       REQUIRE(each->killed(stage_, part_) == "");
     }
     start_again();
+    const auto before = sum_.events;
     for (auto& each : everybody_) {
       REQUIRE(each->check(stage_, part_) == "");
     }
     CHECK(stage_.client.get("/ready").status == 200);
-    const auto before = sum_.events;
     REQUIRE(take_new_events(stage_, part_, sum_.events) == "");
     const auto& one = part_.any(dice_);
     CHECK(bool_or(stage_.client.get(of(one, "verify")).parsed(), "ok",
