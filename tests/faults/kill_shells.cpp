@@ -19,7 +19,7 @@ constexpr std::size_t shells_a_life = 4;
 const std::string script = "sleep 611 & nohup sleep 612 > /dev/null 2>&1 & setsid sleep 613 & "
                            "(trap '' HUP TERM; sleep 614) & exec /bin/sh";
 
-/// Not of Catch: this runs on a thread of its own, and beside a server that dies at any moment.
+/// No assertions of Catch here: it acts on a thread of its own.
 class shell_users final : public participant {
 public:
   shell_users(shell_figures& seen, std::uint64_t& checked) : seen_(seen), checked_(checked) {}
