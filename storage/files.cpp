@@ -151,7 +151,9 @@ expected<space> space_of(const std::filesystem::path& path) {
   if (::statvfs(path.c_str(), &facts) != 0)
     return failed("ask for the free space of", path, errno);
   return space{static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize,
-               static_cast<std::uint64_t>(facts.f_blocks) * facts.f_frsize};
+               static_cast<std::uint64_t>(facts.f_blocks) * facts.f_frsize,
+               static_cast<std::uint64_t>(facts.f_favail),
+               static_cast<std::uint64_t>(facts.f_files)};
 }
 
 } // namespace tidemark::files

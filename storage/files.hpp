@@ -37,6 +37,8 @@ expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_
 struct space {
   std::uint64_t free = 0; ///< bytes that an unprivileged process may still use
   std::uint64_t capacity = 0;
+  std::uint64_t free_files = 0; ///< files that may still be made
+  std::uint64_t most_files = 0; ///< 0: the file system does not count them
 };
 expected<space> space_of(const std::filesystem::path& path);
 

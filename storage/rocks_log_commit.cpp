@@ -21,6 +21,9 @@ namespace {
 /// The reserve never takes more than this part of a file system, so that a small one is usable.
 constexpr std::uint64_t largest_reserved_part = 10;
 
+/// Files that flushes, compactions and a reopen want at a time, with some to spare.
+constexpr std::uint64_t reserved_files = 100;
+
 /// A batch that grew beyond this gives its memory back.
 constexpr std::size_t kept_batch_bytes = 8 << 20;
 
@@ -51,6 +54,14 @@ std::optional<error> rocks_event_log::lack_of_space(std::uint64_t bytes) const {
   if (!space)
     return space.error();
   const auto reserve = std::min(options_.min_free_bytes, space->capacity / largest_reserved_part);
+  // A database that may make no file stops in the middle of its work and cannot be opened again.
+  const auto files = std::min(reserved_files, space->most_files / largest_reserved_part);
+  if (space->free_files < files)
+    return error{errc::full,
+                 fmt::format("the disk of {} has no space for files: {} may still be made, {} are "
+                             "kept in reserve. Remove some files; writing then goes on by itself",
+                             directory_.path().string(), space->free_files, files),
+                 true};
   if (space->free >= reserve + bytes)
     return std::nullopt;
   return error{

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 using namespace tidemark;
@@ -175,6 +176,46 @@ SCENARIO("B68: a full disk refuses work with its cause, loses nothing, and heals
   CHECK_FALSE(fs::exists(stage.server.workspace("demo") + "/must-not-exist"));
   const auto before = stage.events("demo");
   stage.kill_and_restart();
+  check_begins_with(stage.events("demo"), before);
+}
+
+SCENARIO("B68: a disk without room for files refuses work with its cause, and heals by itself") {
+  constexpr int most_files = 400;
+  const small_disk disk(48, most_files);
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  scene stage({.environment = {{"TIDEMARK_DATA_DIR", (disk.path() / "data").string()},
+                               {"TIDEMARK_LOG_MIN_FREE", "1MiB"}}});
+  CHECK(outcome_of(stage.run("demo", "ECHO before")) == "succeeded");
+  const auto before = stage.events("demo");
+  std::vector<fs::path> ballast;
+  for (int i = 0; i < most_files; ++i) {
+    const fs::path file = disk.path() / ("file-" + std::to_string(i));
+    if (std::ofstream(file)) {
+      ballast.push_back(file);
+    }
+  }
+  REQUIRE(ballast.size() < most_files);
+  for (const char* workspace : {"demo", "new"}) {
+    const auto refused =
+      stage.client.post(of(workspace, "turns"), json::object({{"prompt", "ECHO x"}}));
+    INFO(refused.body);
+    CHECK(refused.status == 507);
+    CHECK(refused.body.find("no space for files") != std::string::npos);
+  }
+  const auto ready = stage.client.get("/ready");
+  CHECK(ready.status == 503);
+  CHECK(ready.body.find("no space for files") != std::string::npos);
+  CHECK(metric(stage.client.get("/metrics").body, "tidemark_log_accepting") == Approx(0));
+  CHECK(stage.events("demo") == before); // it can be read as ever
+
+  for (const auto& file : ballast) {
+    fs::remove(file);
+  }
+  CHECK(accepts_again(stage));
+  CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
   check_begins_with(stage.events("demo"), before);
 }
 
