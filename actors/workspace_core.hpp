@@ -26,7 +26,7 @@ struct workspace_rules {
   std::size_t max_queued = 1000; ///< further turns are refused as `too_large`
   std::size_t max_prompt_bytes = 32 << 20;
   std::size_t max_idempotency_keys = 1000;    ///< the oldest are forgotten
-  std::size_t auth_failures_before_pause = 3; ///< equal failures in a row; then the queue waits
+  std::size_t auth_failures_before_pause = 3; ///< in a row, of the account; then the queue waits
   std::chrono::seconds pending_ttl{3600};
   std::chrono::seconds auth_pause{60}; ///< how long the queue waits before it tries again
   std::size_t snapshot_every = 512;    ///< events between snapshots: bounds recovery

@@ -80,6 +80,12 @@ inline constexpr int max_attempts = 3;
 /// A lookup ignores what is older than the limit in the rules; this bounds what is kept.
 inline constexpr std::size_t max_remembered_keys = 10'000;
 inline constexpr std::string_view authentication_failed = "AUTHENTICATION_FAILED";
+inline constexpr std::string_view rate_limited = "RATE_LIMITED";
 inline constexpr std::string_view task_cancelled = "TASK_CANCELLED";
+
+/// True for failures of the account, which the next turn meets as well, whatever it asks for.
+inline bool fails_for_all(std::string_view code) {
+  return code == authentication_failed || code == rate_limited;
+}
 
 } // namespace tidemark

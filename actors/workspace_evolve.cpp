@@ -75,8 +75,8 @@ void started(workspace_state& s, const event_view& e, const json& data) {
   s.running->attempt = attempt;
 }
 
-void count_authentication(workspace_state& s, const std::string& how, const std::string& code) {
-  if (code == authentication_failed) {
+void count_account_failures(workspace_state& s, const std::string& how, const std::string& code) {
+  if (fails_for_all(code)) {
     ++s.auth_failures;
   } else if (how == "succeeded" || how == "failed") {
     s.auth_failures = 0;
@@ -115,7 +115,7 @@ void completed(workspace_state& s, const event_view& e, const json& data) {
     std::erase_if(s.queue, [&](const auto& q) { return q.turn == turn.turn; });
   if (const auto session = string_at(data, "session"))
     s.session = *session;
-  count_authentication(s, how, string_or(object_at(data, "error"), "code"));
+  count_account_failures(s, how, string_or(object_at(data, "error"), "code"));
 }
 
 /// An agent may begin its conversation anew after a turn has ended; in a turn the turn's end decides.

@@ -78,20 +78,33 @@ json completion_of(workspace_draft& d, const turn_record& turn, const turn_resul
   return data;
 }
 
-/// A login that has expired would burn the whole queue in seconds.
+/// A usage limit may say when it ends. Somebody may lift it before: so it is tried now and then.
+constexpr std::chrono::seconds longest_pause = std::chrono::hours{1};
+
+std::chrono::seconds pause_after(const workspace_draft& d, const turn_error& why) {
+  const auto usual = d.rules().auth_pause;
+  const auto now = d.now().nanoseconds / 1'000'000'000;
+  const auto resets_at = int_or(why.details, "resets_at", 0);
+  const std::chrono::seconds left{resets_at > now ? resets_at - now : 0};
+  return std::max(usual, std::min(left, longest_pause));
+}
+
+/// A login that has expired, or a limit that is used up, would burn the whole queue in seconds.
 void pause_if_hopeless(workspace_draft& d, const turn_result& result) {
   const auto& state = d.state();
-  const auto failed_login = result.why && result.why->code == authentication_failed;
-  if (!failed_login || state.queue.empty()
+  if (!result.why || !fails_for_all(result.why->code) || state.queue.empty()
       || state.auth_failures < d.rules().auth_failures_before_pause)
     return;
+  const auto pause = pause_after(d, *result.why);
   json data = json::object();
   data["code"] = "queue_paused";
-  data["text"] = "the agent could not authenticate " + std::to_string(state.auth_failures)
+  data["text"] = (result.why->code == rate_limited ? "the agent was over its limit "
+                                                   : "the agent could not authenticate ")
+                 + std::to_string(state.auth_failures)
                  + " times in a row; the queue waits: " + result.why->message;
-  data["pause_s"] = d.rules().auth_pause.count();
+  data["pause_s"] = pause.count();
   d.emit("agent.notice", {}, data);
-  d.run(wake_at{d.now().plus(d.rules().auth_pause)});
+  d.run(wake_at{d.now().plus(pause)});
 }
 
 } // namespace

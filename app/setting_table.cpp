@@ -292,10 +292,13 @@ std::vector<setting> workspace_settings() {
            MEMBER(rules.max_idempotency_keys)),
     duration("workspace.pending_ttl", "How long an undelivered result is kept.",
              MEMBER(rules.pending_ttl)),
-    number("workspace.auth_failures", "Equal login failures in a row before the queue pauses.",
+    number("workspace.auth_failures",
+           "Failed logins or used-up limits in a row before the queue pauses.",
            MEMBER(rules.auth_failures_before_pause)),
-    duration("workspace.auth_pause", "How long such a queue waits before it tries again.",
-             MEMBER(rules.auth_pause)),
+    duration(
+      "workspace.auth_pause",
+      "How long such a queue waits before it tries again; if a limit says when it ends, up to 1 h.",
+      MEMBER(rules.auth_pause)),
     number("workspace.snapshot_every",
            "Events between snapshots; bounds the time of a recovery. Large snapshots keep more "
            "between them.",

@@ -213,6 +213,28 @@ SCENARIO("failed logins pause the queue instead of burning it") {
   }
 }
 
+SCENARIO("a used-up limit pauses the queue too, until its end if that is near") {
+  const auto resets_in = GENERATE(-5s, 0s, 600s, 36'000s);
+  core_run run;
+  std::vector<std::string> turns;
+  for (int i = 0; i < 5; ++i)
+    turns.push_back(run.submit("x"));
+  for (int i = 0; i < 3; ++i) {
+    run.report(started(turns[static_cast<std::size_t>(i)]));
+    auto report = failed(turns[static_cast<std::size_t>(i)], "RATE_LIMITED");
+    if (resets_in != 0s)
+      report.end->why->details["resets_at"] =
+        run.now.nanoseconds / 1'000'000'000 + resets_in.count();
+    run.report(report);
+  }
+  REQUIRE(run.begun().empty());
+  const auto pause = run.last("agent.notice")["pause_s"].get<std::int64_t>();
+  REQUIRE(pause == (resets_in < 60s ? 60 : resets_in > 3600s ? 3600 : resets_in.count()));
+  run.pass(std::chrono::seconds{pause + 1});
+  run.tick();
+  REQUIRE(run.begun() == turns[3]);
+}
+
 SCENARIO("a turn that runs over its limit fails and is killed") {
   core_run run;
   submit_turn what;
