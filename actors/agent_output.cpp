@@ -162,11 +162,14 @@ std::string text_tail::text(const redactor& secrets) const {
   std::string text = repair_utf8(secrets.apply(kept_));
   if (text.size() <= limit_)
     return text;
-  text.erase(0, text.size() - limit_);
+  auto cut = text.size() - limit_;
+  while (cut < text.size() && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80)
+    ++cut; // never within a character
+  text.erase(0, cut);
   const auto line = text.find('\n');
   if (line != std::string::npos && line + 1 < text.size())
     text.erase(0, line + 1);
-  return repair_utf8(text);
+  return text;
 }
 
 } // namespace tidemark

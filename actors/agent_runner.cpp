@@ -15,7 +15,8 @@ agent_runner::agent_runner(agent_runtime& runtime, std::string workspace, report
     idle_(runtime.io.get_executor()),
     room_(runtime.io.get_executor()),
     silence_(runtime.io.get_executor()),
-    mute_(runtime.io.get_executor()) {}
+    mute_(runtime.io.get_executor()),
+    deaf_(runtime.io.get_executor()) {}
 
 agent_runner::~agent_runner() {
   stop_waiting();
@@ -40,8 +41,11 @@ void agent_runner::begin(session_begin_ptr what) {
   if (!plan)
     return end_waiting(outcome::failed,
                        {plan.error().code, plan.error().message, plan.error().retryable});
-  if (fits(*plan))
-    return start_turn("warm");
+  if (fits(*plan)) {
+    start_turn("warm");
+    turn_->kept = true;
+    return watch_hearing();
+  }
   end_process("changed"); // on_exit goes on with launch()
 }
 

@@ -58,6 +58,8 @@ private:
   struct active_turn {
     session_begin_ptr begin;
     bool ready = false;        ///< the agent has reported for this turn
+    bool heard = false;        ///< it has said anything since the turn began
+    bool kept = false;         ///< the process is that of the turn before
     bool acknowledged = false; ///< the in-band interrupt was heard
     std::optional<forced_end> forced;
   };
@@ -98,6 +100,10 @@ private:
   void end_process(const char* reason);
   void on_silence();
   void on_stdout_end();
+  void watch_hearing();
+  void on_hearing_due(std::size_t unread_before);
+  void replace_deaf();
+  void take_back_turn();
 
   agent_runtime& runtime_;
   std::string workspace_;
@@ -127,6 +133,7 @@ private:
   std::set<std::string> open_asks_;
   one_shot silence_;
   one_shot mute_; ///< the agent has closed its stdout
+  one_shot deaf_; ///< a kept agent does not read the new turn's prompt
   clock::time_point silent_at_;
 
   session_report report_; ///< what the current read has brought so far

@@ -39,6 +39,8 @@ bool says_something(const session_report& report) {
 
 void agent_runner::on_stdout(std::string_view bytes) {
   unflushed_ += bytes.size();
+  if (turn_)
+    turn_->heard = true;
   framer_->feed(bytes, [this](std::string_view line, bool truncated, std::uint64_t full_size) {
     on_line(line, truncated, full_size);
   });
@@ -129,6 +131,7 @@ void agent_runner::end_turn(turn_result end) {
   turn_.reset();
   open_asks_.clear();
   silence_.cancel();
+  deaf_.cancel();
   flush(turn);
   if (stage_ == stage::interrupting) { // it worked in-band: the process may stay
     stage_ = stage::none;
@@ -144,6 +147,9 @@ void agent_runner::on_exit(child_exit how) {
   logging::info("agent", "{}: process {} ended, code {}, signal {}", workspace_, process_->pid(),
                 how.code, how.signal);
   const exit_status status{how.code, how.signal};
+  if (turn_ && turn_->kept && !turn_->heard && !turn_->forced && stage_ == stage::none
+      && process_->unread_input() > 0)
+    take_back_turn(); // it was ending when it got the prompt
   framer_->finish([this](std::string_view line, bool truncated, std::uint64_t full_size) {
     on_line(line, truncated, full_size);
   });
@@ -171,6 +177,7 @@ void agent_runner::release_process() {
   ladder_.cancel();
   idle_.cancel();
   mute_.cancel();
+  deaf_.cancel();
   stage_ = stage::none;
   paused_ = false;
   conversation_.clear();

@@ -117,4 +117,38 @@ void agent_runner::on_stdout_end() {
   });
 }
 
+/// A process kept from the turn before may be stuck in its end: it would let the new turn wait for the
+/// whole silence limit.
+void agent_runner::watch_hearing() {
+  deaf_.start(runtime_.options.kill_grace,
+              [this, unread = process_->unread_input()] { on_hearing_due(unread); });
+}
+
+void agent_runner::on_hearing_due(std::size_t unread_before) {
+  if (!turn_ || turn_->heard || !process_ || stage_ != stage::none)
+    return;
+  const auto unread = process_->unread_input();
+  if (unread == 0)
+    return;
+  if (unread < unread_before || paused_)
+    return watch_hearing();
+  replace_deaf();
+}
+
+/// It has not read the end of the prompt, so nothing of the turn has been done: another process may
+/// do it.
+void agent_runner::replace_deaf() {
+  logging::warning("agent", "{}: process {} does not read its prompt and is replaced", workspace_,
+                   process_->pid());
+  take_back_turn();
+  kill("deaf");
+}
+
+/// For another process; on_exit goes on with launch().
+void agent_runner::take_back_turn() {
+  next_ = std::move(turn_->begin);
+  turn_.reset();
+  silence_.cancel();
+}
+
 } // namespace tidemark

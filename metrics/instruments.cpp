@@ -45,7 +45,7 @@ const label_values http_limits{"body",        "header",          "failed_attempt
                                "readers",     "write_timeout"};
 const label_values error_codes{"wrong_offset", "fenced",  "too_large", "full",
                                "io",           "corrupt", "other"};
-const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     "idle",
+const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     "deaf", "idle",
                                 "evicted", "changed",   "shutdown", "leftover", "other"};
 const label_values components{"workspace", "agent_session", "directory", "shell",
                               "http",      "log",           "probe",     "other"};

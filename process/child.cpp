@@ -14,6 +14,7 @@
 #include <csignal>
 #include <deque>
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -89,6 +90,13 @@ public:
   }
 
   [[nodiscard]] std::size_t pending_input() const { return pending_input_; }
+
+  [[nodiscard]] std::size_t unread_input() {
+    int in_pipe = 0;
+    const bool asked =
+      !terminal_ && in_.is_open() && ::ioctl(in_.native_handle(), FIONREAD, &in_pipe) == 0;
+    return left_unread_ + pending_input_ + (asked ? static_cast<std::size_t>(in_pipe) : 0);
+  }
 
   void resize(terminal_size size) {
     if (terminal_ && out_.is_open())
@@ -170,9 +178,10 @@ private:
   void on_written(error_code failed) {
     if (failed) {
       // The agent has closed its end; its exit tells the rest.
+      shut_input();
       input_.clear();
       pending_input_ = 0;
-      return shut_input();
+      return;
     }
     pending_input_ -= input_.front().size();
     input_.pop_front();
@@ -187,6 +196,8 @@ private:
   void shut_input() {
     error_code ignored;
     closing_in_ = true;
+    if (in_.is_open())
+      left_unread_ = unread_input();
     in_.close(ignored);
   }
 
@@ -270,6 +281,7 @@ private:
   buffer err_buffer_;
   std::deque<std::string> input_;
   std::size_t pending_input_ = 0; // bytes of input_
+  std::size_t left_unread_ = 0;   // when our end was closed
   child_exit exit_;
   bool closing_in_ = false;
   bool out_open_ = true;
@@ -289,6 +301,7 @@ public:
 
   void write(std::string bytes) override { process_->write(std::move(bytes)); }
   [[nodiscard]] std::size_t pending_input() const override { return process_->pending_input(); }
+  [[nodiscard]] std::size_t unread_input() const override { return process_->unread_input(); }
   void resize(terminal_size size) override { process_->resize(size); }
   void close_stdin() override { process_->close_stdin(); }
   void signal(int number) override {

@@ -72,6 +72,9 @@ public:
   virtual void write(std::string bytes) = 0;
   /// Bytes that were written and not yet taken by the process, to within one write.
   [[nodiscard]] virtual std::size_t pending_input() const = 0;
+  /// Bytes that were written and not yet read by the process, to within one write. Those of a
+  /// terminal count until the terminal has them.
+  [[nodiscard]] virtual std::size_t unread_input() const = 0;
   /// Changes the size of its terminal. Ignored without one.
   virtual void resize(terminal_size size) = 0;
   /// Closes stdin after what is queued.

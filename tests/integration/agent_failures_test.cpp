@@ -1,10 +1,13 @@
 // What agents have been seen to do wrong, and what must come of it. One server runs all rows.
 #include "tests/integration/scene.hpp"
+#include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
 #include "tests/support/temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdio>
+#include <memory>
 #include <sstream>
 
 using namespace tidemark;
@@ -24,31 +27,49 @@ struct failure_row {
 const failure_row rows[] = {
   {"B07 stderr full before the first line", "STDERR 65537\nSTDERR 5000000\nECHO fine", "succeeded",
    nullptr, "fine"},
+  {"B07 of a flood on stderr the end is kept", "STDERR 5000000\nEXIT 4", "failed",
+   "CLAUDE_CLI_NO_PARSEABLE_OUTPUT", R"("exit_code":4)"},
   {"B19 a huge line costs only itself", "HUGE 5000000\nECHO small", "succeeded", nullptr, "small"},
   {"B19 a line of exactly 64 KiB", "HUGE 65536\nECHO small", "succeeded", nullptr, "small"},
   {"B19 written in pieces", "SPLIT 4096\nHUGE 1048577\nECHO small", "succeeded", nullptr, "small"},
   {"B21 UTF-8 one byte a write", "UTF8", "succeeded", nullptr, "한글 漢字 🙂 Grüße"},
   {"B23 noise around the protocol", "NOISE\nECHO survived", "succeeded", nullptr, "survived"},
-  {"B24 half a result line, then death", "WORDS 3\nHALF 9", "failed", nullptr, nullptr},
+  {"B24 half a result line, then death", "WORDS 3\nHALF 9", "failed", "NO_RESULT", R"("signal":9)"},
   {"B28 a pause in the middle of the work", "TOOL true\nPAUSE 1500\nECHO after the pause",
    "succeeded", nullptr, "after the pause"},
-  {"B32 exit 0 without a word", "EXIT 0", "failed", nullptr, nullptr},
-  {"B32 text, then exit 0 without a result", "ECHO partial\nEXIT 0", "failed", nullptr, nullptr},
-  {"B32 killed without a result", "ECHO partial\nSIGNAL 9", "failed", nullptr, nullptr},
-  {"B33 the usage limit said as success", "LIMIT", "failed", "RATE_LIMITED", "session limit"},
+  {"B32 exit 0 without a word", "EXIT 0", "failed", "CLAUDE_CLI_NO_PARSEABLE_OUTPUT",
+   R"("exit_code":0)"},
+  {"B32 text, then exit 3 without a result", "ECHO partial\nEXIT 3", "failed", "NO_RESULT",
+   R"("exit_code":3)"},
+  {"B32 the text before that is kept", "ECHO partial\nEXIT 0", "failed", "NO_RESULT",
+   R"("text":"partial")"},
+  {"B32 killed without a result", "ECHO partial\nSIGNAL 9", "failed", "NO_RESULT", R"("signal":9)"},
+  {"B33 the usage limit said as success", "LIMIT", "failed", "RATE_LIMITED",
+   R"x("resets":"8pm (UTC)")x"},
   {"B33 an answer that only talks of limits", "ECHO our rate limit of 429 was hit yesterday",
    "succeeded", nullptr, nullptr},
-  {"B34 an API failure said as success", "OVERLOAD 10", "failed", nullptr, "529"},
-  {"B34 max turns with an empty errors list", "MAXTURNS", "failed", nullptr, nullptr},
+  {"B34 an API failure said as success", "OVERLOAD 10", "failed", nullptr,
+   R"("api_error_status":529)"},
+  {"B34 max turns with an empty errors list", "MAXTURNS", "failed", nullptr,
+   R"("message":"error_max_turns")"},
   {"B34 an error list", "ERROR the cause is here", "failed", nullptr, "the cause is here"},
   {"B35 success, then exit 1", "ECHO yes\nRESULT\nEXIT 1", "succeeded", nullptr, "yes"},
   {"B35 error, then exit 0", "ERROR no\nEXIT 0", "failed", nullptr, "no"},
+  {"B35 error, then exit 1", "ERROR no\nRESULT\nEXIT 1", "failed", "CLAUDE_CLI_ERROR_RESULT", "no"},
   {"B36 the cause is only on stderr", "AUTHFAIL", "failed", "AUTHENTICATION_FAILED",
    "Invalid API key"},
   {"B53 a control request nobody knows", "DIALOG brand_new", "succeeded", nullptr,
    "Dialog: error."},
   {"B37 an announced silence", "RETRY 1500\nECHO back", "succeeded", nullptr, "back"},
 };
+
+std::string sha256_of(const std::string& file, const std::string& text) {
+  write_file(file, text);
+  const std::unique_ptr<FILE, int (*)(FILE*)> sum(::popen(("sha256sum < " + file).c_str(), "r"),
+                                                  ::pclose);
+  std::string hex(64, ' ');
+  return sum && std::fread(hex.data(), 1, hex.size(), sum.get()) == hex.size() ? hex : "";
+}
 
 } // namespace
 
@@ -73,12 +94,15 @@ SCENARIO(
       CHECK(string_or(why, "code") == row.code);
     }
     if (row.holds != nullptr) {
-      CHECK(completed.dump().find(row.holds) != std::string::npos);
+      CHECK(data.dump().find(row.holds) != std::string::npos);
     }
+    CHECK(data.dump().size() < 20'000);
     const json next = stage.run("demo", "ECHO next");
     CHECK(string_or(data_of(next), "outcome") == "succeeded");
   }
+  CHECK(stage.server.output().find("ended, code 1, signal 0") != std::string::npos); // B35
   const auto events = stage.events("demo");
+  CHECK(count_of(events, "agent.noise") >= 5); // B23
   CHECK(dense_from(events, 1));
   CHECK(count_of(events, "turn.completed") == 2 * std::size(rows));
   CHECK(count_of(events, "turn.queued") == 2 * std::size(rows));
@@ -99,7 +123,12 @@ SCENARIO(
     INFO(prompt);
     const std::string turn = stage.submit("demo", prompt);
     const std::string next = stage.submit("demo", "hello");
-    CHECK(string_or(data_of(stage.completion("demo", turn)), "outcome") == "failed");
+    const json completed = stage.completion("demo", turn);
+    CHECK(outcome_of(completed) == "failed");
+    CHECK(string_or(object_at(data_of(completed), "error"), "code") == "AGENT_SILENT");
+    const json started = stage.await_event("demo", "turn.started", turn);
+    const auto agent = static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
+    CHECK(poll_until([&] { return !process_alive(agent); }));
     CHECK(string_or(data_of(stage.completion("demo", next)), "outcome") == "succeeded");
   }
   CHECK(stage.client.get(of("demo", "events?limit=1000")).body.find("All of it, but no result.")
@@ -111,6 +140,123 @@ SCENARIO("B37: an announced retry is not taken for silence") {
   const json completed = stage.run("demo", "RETRY 3000\nECHO back");
   CHECK(string_or(data_of(completed), "outcome") == "succeeded");
   CHECK(count_of(stage.events("demo"), "agent.retrying") >= 1);
+}
+
+SCENARIO("B37: a long tool call that tells of its progress is not taken for silence") {
+  scene stage({.environment = {{"TIDEMARK_AGENT_SILENCE_LIMIT", "1s"}}});
+  const std::string progress =
+    R"({"type":"tool_progress","tool_use_id":"t","tool_name":"Bash","elapsed_time_seconds":1})";
+  std::string said;
+  for (int i = 0; i < 8; ++i) {
+    said += progress + '\n';
+  }
+  write_file(stage.server.workspace("demo") + "/said.jsonl",
+             said + R"({"type":"result","subtype":"success","is_error":false,"result":"done"})"
+               + '\n');
+  const json completed = stage.run("demo", "REPLAY said.jsonl 300");
+  INFO(completed.dump());
+  CHECK(outcome_of(completed) == "succeeded");
+}
+
+SCENARIO("B28: neither a stop for a tool nor a sign of idleness ends a turn") {
+  scene stage;
+  write_file(
+    stage.server.workspace("demo") + "/said.jsonl",
+    R"({"type":"system","subtype":"init","session_id":"s","model":"m","tools":["Read"]})"
+    "\n"
+    R"({"type":"assistant","message":{"id":"m1","role":"assistant","stop_reason":"tool_use",)"
+    R"("content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}})"
+    "\n"
+    R"({"type":"stream_event","event":{"type":"message_delta","delta":{"stop_reason":"tool_use"}}})"
+    "\n"
+    R"({"type":"system","subtype":"session_state_changed","state":"idle"})"
+    "\n"
+    R"({"type":"user","message":{"role":"user","content":[{"type":"tool_result",)"
+    R"("tool_use_id":"t1","content":"x"}]}})"
+    "\n"
+    R"({"type":"assistant","message":{"id":"m2","role":"assistant","stop_reason":"end_turn",)"
+    R"("content":[{"type":"text","text":"after the tool"}]}})"
+    "\n"
+    R"({"type":"result","subtype":"success","is_error":false,"result":"after the tool"})"
+    "\n");
+  const json completed = stage.run("demo", "REPLAY said.jsonl 200");
+  CHECK(outcome_of(completed) == "succeeded");
+  CHECK(string_or(data_of(completed), "text") == "after the tool");
+}
+
+SCENARIO("B24: a complete last line without its line feed is taken") {
+  const stand_in_agent agent([](const std::string&, const std::string&) {
+    return "[ \"$1\" = --version ] && { echo '2.1.0 (stand-in)'; exit 0; }\nread -r prompt\n"
+           "printf '%s' '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,"
+           "\"result\":\"whole\"}'\n";
+  });
+  scene stage({.environment = agent.environment()});
+  const json completed = stage.run("demo", "hello");
+  INFO(completed.dump());
+  CHECK(outcome_of(completed) == "succeeded");
+  CHECK(string_or(data_of(completed), "text") == "whole");
+}
+
+SCENARIO("B21: what is split over writes to stderr is whole in the error that tells of it") {
+  const stand_in_agent agent([](const std::string&, const std::string&) {
+    return "[ \"$1\" = --version ] && { echo '2.1.0 (stand-in)'; exit 0; }\nread -r prompt\n"
+           "for byte in '\\360' '\\237' '\\231' '\\202'; do printf \"$byte\" >&2; sleep 0.02; "
+           "done\n"
+           // The kept end begins in the middle of a character.
+           "if [ -e flood ]; then yes '🙂' | tr -d '\\n' | head -c 40000 >&2; printf abc >&2; "
+           "fi\nexit 3\n";
+  });
+  scene stage({.environment = agent.environment()});
+  for (const bool flood : {false, true}) {
+    if (flood) {
+      write_file(stage.server.workspace("demo") + "/flood", "");
+    }
+    const std::string error = object_at(data_of(stage.run("demo", "hello")), "error").dump();
+    INFO(error);
+    CHECK(error.find("🙂") != std::string::npos);
+    CHECK(error.find("\xef\xbf\xbd") == std::string::npos);
+  }
+}
+
+SCENARIO("B02: an agent that hangs after its result holds up neither its turn nor the next one") {
+  const std::string seconds_more = GENERATE("600", "0.3"); // or ends just then
+  const stand_in_agent agent([&](const std::string& demo, const std::string& directory) {
+    return "[ -e '" + directory + "/hung' ] || [ \"$1\" = --version ] && exec '" + demo
+           + "' \"$@\"\ntouch '" + directory + "/hung'\nread -r prompt\n"
+           + R"(echo '{"type":"system","subtype":"init","session_id":"s","tools":["Read"]}')" + "\n"
+           + R"(echo '{"type":"result","subtype":"success","is_error":false,"result":"one",)"
+           + R"("session_id":"s"}')" + "\nexec sleep " + seconds_more + "\n";
+  });
+  auto environment = agent.environment();
+  environment["TIDEMARK_AGENT_KILL_GRACE"] = seconds_more == "600" ? "300ms" : "5s";
+  scene stage({.environment = environment});
+  const std::string first = stage.submit("demo", "hello");
+  const std::string second = stage.submit("demo", "ECHO two");
+  CHECK(outcome_of(stage.completion("demo", first, seconds(5))) == "succeeded");
+  const json completed = stage.completion("demo", second);
+  INFO(completed.dump());
+  CHECK(outcome_of(completed) == "succeeded");
+  CHECK(string_or(data_of(completed), "text") == "two");
+  CHECK(outcome_of(stage.await_event("demo", "turn.completed", first)) == "succeeded");
+  CHECK(metric(stage.client.get("/metrics").body, "tidemark_agents_live") == Approx(1));
+}
+
+SCENARIO("B04: turns whose helpers hold stdout leave no descriptor open, and their exit is told") {
+  scene stage;
+  const auto descriptors = [&] {
+    return metric(stage.client.get("/metrics").body, "process_open_fds");
+  };
+  stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0");
+  const double before = descriptors();
+  for (int i = 0; i < 15; ++i) {
+    CHECK(outcome_of(stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0")) == "succeeded");
+    CHECK(poll_until([&] { // it may still take a prompt while it ends
+      return metric(stage.client.get("/metrics").body, "tidemark_agents_live") == 0;
+    }));
+  }
+  const json died = stage.run("demo", "ORPHAN 300\nEXIT 5");
+  CHECK(int_or(object_at(data_of(died), "exit"), "code", -1) == 5);
+  CHECK(poll_until([&] { return descriptors() <= before + 2; }));
 }
 
 SCENARIO("B02, B04: helpers that hold stdout do not keep the turn open, and do not outlive it") {
@@ -135,7 +281,8 @@ SCENARIO("B09: a big prompt reaches the agent unchanged, and never by argv") {
   for (const std::size_t size : {131071U, 131072U, 200000U, 3000000U}) {
     const std::string prompt = "SHA\n" + std::string(size - 4, 'x');
     const json completed = stage.run("demo", prompt);
-    CHECK(string_or(data_of(completed), "text").starts_with(std::to_string(size) + " "));
+    CHECK(string_or(data_of(completed), "text")
+          == std::to_string(size) + " " + sha256_of(stage.server.path("prompt"), prompt));
   }
   const json environment = stage.run("demo", "ENV");
   CHECK(string_or(data_of(environment), "text").find("xxxx") == std::string::npos);
@@ -154,7 +301,15 @@ SCENARIO(
   const std::string seen = string_or(data_of(completed), "text");
   CHECK(seen.find("CLAUDECODE") == std::string::npos);
   CHECK(seen.find("CLAUDE_CODE_SSE_PORT") == std::string::npos);
+  CHECK(seen.find("CLAUDE_CODE_ENTRYPOINT") == std::string::npos);
   CHECK(seen.find("DATABASE_PASSWORD") == std::string::npos);
+  // They may have come to it by another way.
+  write_file(stage.server.workspace("demo") + "/found",
+             "do-not-tell sk-not-for-you very-secret-token");
+  const json told = stage.run("demo", "TOOL cat found\nSTDERR 10\nEXIT 3");
+  CHECK(outcome_of(told) == "failed");
+  CHECK(stage.client.get(of("demo", "events?limit=1000")).body.find("[secret]")
+        != std::string::npos);
   const std::string everything = stage.client.get(of("demo", "events?limit=1000&raw=true")).body
                                  + stage.client.get("/metrics").body + stage.server.output()
                                  + stage.client.get("/api/v1/status").body;
@@ -174,34 +329,4 @@ SCENARIO("B77: the server's secrets do not stand in its environment, where agent
   CHECK(shown.find("do-not-tell") == std::string::npos);
   CHECK(shown.find("very-secret-token") == std::string::npos);
   CHECK(stage.client.get("/api/v1/status").status == 200); // it still knows its token
-}
-
-SCENARIO("B38: equal failures to log in pause the workspace instead of burning its queue") {
-  scene stage({.environment = {{"TIDEMARK_WORKSPACE_AUTH_FAILURES", "3"},
-                               {"TIDEMARK_WORKSPACE_AUTH_PAUSE", "60s"}}});
-  std::vector<std::string> turns;
-  for (int i = 0; i < 8; ++i) {
-    turns.push_back(stage.submit("demo", "AUTHFAIL"));
-  }
-  stage.completion("demo", turns[2]);
-  const auto paused = [&] {
-    return int_or(stage.queue("demo"), "queue_length", 0) == 5
-           && stage.queue("demo").at("current_task").is_null();
-  };
-  CHECK(poll_until(paused));
-  CHECK(count_of(stage.events("demo"), "turn.completed") == 3);
-}
-
-SCENARIO("B43: many workspaces that start at once do not break each other's agent configuration") {
-  scene stage;
-  constexpr int workspaces = 6;
-  std::vector<std::string> turns;
-  for (int i = 0; i < workspaces; ++i) {
-    turns.push_back(stage.submit("config-" + std::to_string(i), "CONFIG 20"));
-  }
-  for (int i = 0; i < workspaces; ++i) {
-    const json completed = stage.completion("config-" + std::to_string(i),
-                                            turns[static_cast<std::size_t>(i)], seconds(60));
-    CHECK(string_or(data_of(completed), "outcome") == "succeeded");
-  }
 }

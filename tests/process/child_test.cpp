@@ -43,6 +43,23 @@ SCENARIO("every byte goes through stdin and stdout unchanged, however large the 
   CHECK(cat.err.empty());
 }
 
+SCENARIO("input that a process does not read is told, however much of it fits into the pipe") {
+  for (const std::size_t size : {std::size_t{20}, std::size_t{1} << 20}) {
+    INFO(size << " bytes");
+    running_child deaf{shell("echo ready; sleep 600")};
+    REQUIRE(deaf.process);
+    deaf->write(std::string(size, 'x'));
+    CHECK_FALSE(deaf.until_exit(200ms));
+    CHECK(deaf->unread_input() >= size);
+    running_child reads{shell("head -c " + std::to_string(size) + " > /dev/null; sleep 600")};
+    REQUIRE(reads.process);
+    reads->write(std::string(size, 'x'));
+    for (int i = 0; i < 100 && reads->unread_input() > 0; ++i)
+      reads.until_exit(100ms);
+    CHECK(reads->unread_input() == 0);
+  }
+}
+
 SCENARIO("an agent that floods stderr before its first output line is not blocked") {
   running_child child{shell("head -c 5000000 /dev/zero >&2; echo done")};
   REQUIRE(child.process);
