@@ -72,6 +72,10 @@ expected<void> resolve(config& what, const environment_map& environment,
   s.agent.server_environment = environment;
   if (!s.http.token.empty())
     s.agent.server_secrets.push_back(s.http.token);
+  // What agents do not get they may still find, in a file or a history.
+  for (const auto& [name, value] : environment)
+    if (names_secret(name) && !value.starts_with('/'))
+      s.agent.server_secrets.push_back(value);
   if (s.http.token.find_first_of(" \t\r\n") != std::string::npos)
     return fail(
       errc::invalid_argument,
