@@ -4,6 +4,7 @@
 #include "tests/support/seed.hpp"
 #include "tests/support/small_disk.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <fstream>
@@ -166,6 +167,67 @@ SCENARIO("a server whose disk is full ends in order within its limit") {
   stage.reconnect();
   CHECK(outcome_of(stage.completion("demo", turn)) == "interrupted");
   CHECK(dense_from(stage.events("demo"), 1));
+}
+
+SCENARIO("B74: a server with 50 streams and 10 running agents ends in order within its limit") {
+  scene stage;
+  constexpr int agents = 10, streams = 50;
+  std::vector<std::string> turns;
+  for (int i = 0; i < agents; ++i) {
+    turns.push_back(stage.submit("w" + std::to_string(i), "WORDS 5000 20"));
+  }
+  std::vector<std::unique_ptr<sse_reader>> readers;
+  for (int i = 0; i < streams; ++i) {
+    readers.push_back(
+      std::make_unique<sse_reader>(stage.client, of("w" + std::to_string(i % agents), "events")));
+  }
+  for (const auto& reader : readers) {
+    REQUIRE(reader->wait_for("item.delta"));
+  }
+  check_end(stage);
+  for (const auto& reader : readers) {
+    REQUIRE(reader->wait_for_end());
+    CHECK(reader->ended_properly());
+  }
+  check_history(stage, "w0");
+  for (int i = 0; i < agents; ++i) {
+    const auto end = stage.completion("w" + std::to_string(i), turns[static_cast<std::size_t>(i)]);
+    CHECK(outcome_of(end) == "interrupted");
+  }
+}
+
+SCENARIO("B74: a server whose disk does not answer says so, and ends by force within its limit") {
+  const temp_dir place;
+  const std::string blocked = place / "blocked";
+  scene stage({.environment = {{"LD_PRELOAD", program("libblocked_disk.so")},
+                               {"BLOCKED_DISK_FILE", blocked},
+                               {"TIDEMARK_HTTP_ANSWER_DEADLINE", "1s"},
+                               {"TIDEMARK_SERVER_SHUTDOWN_LIMIT", "3s"}}});
+  const auto turn = stage.submit("demo", "ORPHAN 300\nWORDS 5000 5");
+  stage.await_event("demo", "item.delta", turn);
+  sse_reader reader(stage.client, of("demo", "events"));
+  REQUIRE(reader.wait_for("item.delta"));
+  write_file(blocked, "");
+  const auto refused = stage.client.post(of("demo", "turns"), json::object({{"prompt", "ECHO x"}}));
+  INFO(refused.body);
+  CHECK(refused.status >= 500);
+  CHECK(refused.parsed().contains("err_id"));
+  CHECK(stage.client.get("/health").status == 200);
+  const auto seen = stage.events("demo");
+
+  const auto mark = mark_of(stage.server);
+  const int code = stage.server.terminate(limit);
+  INFO(stage.server.output());
+  CHECK(code == by_force);
+  CHECK(poll_until([&] { return processes_with_environment(mark).empty(); }, seconds(5)));
+  std::filesystem::remove(blocked);
+  stage.server.start();
+  stage.reconnect();
+  CHECK(outcome_of(stage.completion("demo", turn)) == "interrupted");
+  const auto events = stage.events("demo");
+  CHECK(dense_from(events, 1));
+  REQUIRE(events.size() >= seen.size());
+  CHECK(std::equal(seen.begin(), seen.end(), events.begin()));
 }
 
 SCENARIO("a second SIGTERM ends a server at once, by force, and leaves nothing behind or lost") {

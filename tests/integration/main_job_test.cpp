@@ -1,6 +1,8 @@
 // The main job: a task goes in, its events are logged, a reader follows, drops, comes back, and the
 // server dies in between. Promises 1 to 3 of docs/architecture.md over real HTTP.
 #include "tests/integration/scene.hpp"
+#include "tests/integration/stand_in_agent.hpp"
+#include "tests/support/poll_until.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -119,6 +121,33 @@ SCENARIO("B62: of two readers one stalls: the other one and the agent are not sl
       CHECK(dense_from(slow.events(), 1));
     }
   }
+}
+
+SCENARIO("B62: a reader that was dropped because it stalled comes back without a gap") {
+  scene stage({.environment = {{"TIDEMARK_HTTP_WRITE_TIMEOUT", "1s"}}});
+  std::string prompt;
+  for (int i = 0; i < 20; ++i) {
+    prompt += "HUGE 500000\n";
+  }
+  const std::string turn = string_or(stage.run("demo", prompt), "turn");
+  sse_reader::frames first;
+  {
+    sse_reader::options how;
+    how.stalled = true;
+    sse_reader stalled(stage.client, of("demo", "events?raw=true"), how);
+    REQUIRE(stalled.wait_for_status());
+    REQUIRE(poll_until([&] {
+      return metric(stage.client.get("/metrics").body, "tidemark_slow_readers_total") >= 1;
+    }));
+    stalled.resume();
+    REQUIRE(stalled.wait_for_end());
+    first = stalled.events();
+  }
+  const std::string cursor = first.empty() ? "0" : first.back().id;
+  const auto logged = stage.events("demo");
+  CHECK(first.size() < logged.size());
+  CHECK(dense_from(first, 1));
+  CHECK(dense_from(read_on(stage, "demo", cursor, turn), first.size() + 1));
 }
 
 SCENARIO("B58: a reader that comes in the same moment as the first task gets the first event") {

@@ -89,6 +89,7 @@ SCENARIO("B18: an interrupt ends the turn once as cancelled, with or without a r
     INFO(completed.dump());
     CHECK(outcome_of(completed) == "cancelled");
     CHECK(code_of(completed) == "TASK_CANCELLED");
+    CHECK(string_or(data_of(completed), "text").find("interrupted by user") == std::string::npos);
     CHECK(poll_until([&] { return stage.queue("demo").at("current_task").is_null(); }));
 
     const auto head = stage.events("demo").size();
@@ -309,6 +310,7 @@ SCENARIO("B48: what nobody is there to allow is denied by the policy, at once an
     const json& response = object_at(*answer, "response");
     CHECK(string_or(response, "request_id") == "ask-" + std::to_string(answered % tools.size()));
     CHECK(string_or(object_at(response, "response"), "behavior") == "deny");
+    CHECK_FALSE(string_or(object_at(response, "response"), "message").empty()); // B47
   }
   CHECK(answered == 2 * tools.size());
   const auto record = stage.events("demo", "turn=" + turn);

@@ -25,6 +25,47 @@ bool exists(const scene& stage, const std::string& name) {
   return std::filesystem::exists(stage.server.workspace("demo") + "/" + name);
 }
 
+/// All clients of all shells do all that a client can, at the same time, and leave in every way.
+void meet_in_crowds(int shells, int sockets_each) {
+  const scene stage({.environment = {{"TIDEMARK_HTTP_HEARTBEAT", "200ms"},
+                                     {"TIDEMARK_SHELL_MAX", "64"},
+                                     {"TIDEMARK_SHELL_MAX_PER_WORKSPACE", "64"}}});
+  std::vector<std::string> ids;
+  std::vector<std::unique_ptr<ws_client>> clients;
+  for (int i = 0; i < shells; ++i) {
+    ids.push_back(open_script(stage, "demo", "read go; yes flood"));
+    for (int k = 0; k < sockets_each; ++k) {
+      clients.push_back(attach(stage, ids.back()));
+    }
+  }
+  std::vector<std::thread> crowd;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    crowd.emplace_back([&client = *clients[i], i] {
+      for (int round = 0; round < 30; ++round) {
+        client.send_frame(ws_client::pinging, "are you there");
+        client.resize(10 + round, 20 + round);
+        client.type("x\r");
+        client.send_frame(ws_client::text, "{broken");
+      }
+      client.leave(i % 3 == 0   ? ws_client::farewell::close_frame
+                   : i % 3 == 1 ? ws_client::farewell::fin
+                                : ws_client::farewell::reset);
+    });
+  }
+  for (auto& each : crowd) {
+    each.join();
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    CHECK(clients[i]->wait_for_end(60s));
+    CHECK(clients[i]->fault() == "");
+  }
+  for (const auto& id : ids) {
+    CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
+  }
+  CHECK(stage.client.get("/health").status == 200);
+  CHECK(poll_until([&] { return metric(stage, "tidemark_shells_open") == 0; }));
+}
+
 } // namespace
 
 SCENARIO("B78: a shell goes on while nobody watches, and its client comes back to it") {
@@ -281,45 +322,11 @@ SCENARIO("a client whose shell reads nothing is still heard when it leaves") {
 }
 
 SCENARIO("B72: output, pings, control frames, resizes and closing at once on many sockets") {
-  const scene stage({.environment = {{"TIDEMARK_HTTP_HEARTBEAT", "200ms"},
-                                     {"TIDEMARK_SHELL_MAX", "64"},
-                                     {"TIDEMARK_SHELL_MAX_PER_WORKSPACE", "64"}}});
-  constexpr int shells = 10;
-  constexpr int sockets_each = 5;
-  std::vector<std::string> ids;
-  std::vector<std::unique_ptr<ws_client>> clients;
-  for (int i = 0; i < shells; ++i) {
-    ids.push_back(open_script(stage, "demo", "read go; yes flood"));
-    for (int k = 0; k < sockets_each; ++k) {
-      clients.push_back(attach(stage, ids.back()));
-    }
-  }
-  std::vector<std::thread> crowd;
-  for (std::size_t i = 0; i < clients.size(); ++i) {
-    crowd.emplace_back([&client = *clients[i], i] {
-      for (int round = 0; round < 30; ++round) {
-        client.send_frame(ws_client::pinging, "are you there");
-        client.resize(10 + round, 20 + round);
-        client.type("x\r");
-        client.send_frame(ws_client::text, "{broken");
-      }
-      client.leave(i % 3 == 0   ? ws_client::farewell::close_frame
-                   : i % 3 == 1 ? ws_client::farewell::fin
-                                : ws_client::farewell::reset);
-    });
-  }
-  for (auto& each : crowd) {
-    each.join();
-  }
-  for (std::size_t i = 0; i < clients.size(); ++i) {
-    CHECK(clients[i]->wait_for_end());
-    CHECK(clients[i]->fault() == "");
-  }
-  for (const auto& id : ids) {
-    CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
-  }
-  CHECK(stage.client.get("/health").status == 200);
-  CHECK(poll_until([&] { return metric(stage, "tidemark_shells_open") == 0; }));
+  meet_in_crowds(10, 5);
+}
+
+SCENARIO("B72: the same on a thousand sockets", "[.][sockets-long]") {
+  meet_in_crowds(50, 20);
 }
 
 SCENARIO("hostile messages end their socket with the code that says why, and nothing else") {

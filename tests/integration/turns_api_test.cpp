@@ -2,7 +2,10 @@
 #include "tests/integration/scene.hpp"
 #include "tests/support/poll_until.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdint>
 #include <thread>
 
 using namespace tidemark;
@@ -82,6 +85,39 @@ SCENARIO("B41: turns of one workspace run one at a time, in the order of accepta
   CHECK(read_file(stage.server.workspace("demo") + "/order.txt") == expected_order);
 }
 
+SCENARIO(
+  "B41: turns that many clients send at once run one at a time, in the order of acceptance") {
+  scene stage;
+  constexpr std::size_t count = 20;
+  std::vector<std::pair<std::int64_t, std::string>> accepted(count);
+  std::vector<std::thread> clients;
+  for (auto& each : accepted) {
+    clients.emplace_back([&stage, &each] {
+      const json reply =
+        stage.client.post(of("demo", "turns"), json::object({{"prompt", "hello"}})).parsed();
+      each = {int_or(reply, "offset", 0), string_or(reply, "turn")};
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  std::sort(accepted.begin(), accepted.end());
+  for (const auto& [offset, turn] : accepted) {
+    CHECK(outcome_of(stage.completion("demo", turn, seconds(60))) == "succeeded");
+  }
+  const auto ends = stage.events("demo", "types=turn.completed");
+  const auto begins = stage.events("demo", "types=turn.started");
+  REQUIRE(ends.size() == count);
+  REQUIRE(begins.size() == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    CHECK(string_or(ends[i], "turn") == accepted[i].second);
+    CHECK(string_or(data_of(ends[i]), "text").find("turn " + std::to_string(i + 1) + ".")
+          != std::string::npos);
+    const auto next = i + 1 < count ? int_or(begins[i + 1], "offset", 0) : INT64_MAX;
+    CHECK(int_or(ends[i], "offset", 0) < next);
+  }
+}
+
 SCENARIO("B67: cancelling a queued turn drops only that one") {
   scene stage;
   const std::string running = stage.submit("demo", "SLOW 2000");
@@ -93,6 +129,11 @@ SCENARIO("B67: cancelling a queued turn drops only that one") {
   CHECK(outcome_of(stage.completion("demo", running)) == "succeeded");
   CHECK(outcome_of(stage.completion("demo", b)) == "succeeded");
   CHECK(outcome_of(stage.completion("demo", d)) == "succeeded");
+  std::vector<std::string> order;
+  for (const json& e : stage.events("demo", "types=turn.started")) {
+    order.push_back(string_or(e, "turn"));
+  }
+  CHECK(order == std::vector<std::string>{running, b, d});
 }
 
 SCENARIO("B16: an interrupt goes in-band, the process survives and takes the next turn") {
@@ -112,14 +153,29 @@ SCENARIO("B16: an interrupt goes in-band, the process survives and takes the nex
   CHECK(pid(again) == pid(started));
 }
 
+SCENARIO("B16: an interrupt that is never acknowledged is escalated and ends as cancelled") {
+  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "300ms"},
+                               {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
+  for (const char* prompt : {"DEAF\nWORDS 1000 20", "DEAF\nTOOL sleep 600"}) {
+    const std::string turn = stage.submit("demo", prompt);
+    stage.await_event("demo", "item.started", turn);
+    CHECK(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
+    CHECK(outcome_of(stage.completion("demo", turn, seconds(10))) == "cancelled");
+    CHECK(outcome_of(stage.run("demo", "ECHO next")) == "succeeded");
+  }
+}
+
 SCENARIO("B17: an interrupt at the very start of a turn is not lost") {
   scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"},
                                {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
-  for (int i = 0; i < 5; ++i) {
-    const std::string turn = stage.submit("demo", "LATEINIT 200\nWORDS 1000 10");
+  for (int i = 0; i < 20; ++i) {
+    const std::string late = "LATEINIT " + std::to_string(i % 2 == 0 ? 0 : 60) + "\n";
+    const std::string turn = stage.submit("demo", late + "WORDS 1000 10");
+    std::this_thread::sleep_for(std::chrono::milliseconds(i * 3)); // the moment that is tried
     REQUIRE(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
     const json completed = stage.completion("demo", turn, seconds(15));
-    CHECK(outcome_of(completed) != "succeeded");
+    INFO("round " << i << ": " << completed.dump());
+    CHECK(outcome_of(completed) == "cancelled");
   }
 }
 
@@ -134,7 +190,14 @@ SCENARIO(
   CHECK(stage.client.remove(of("demo", "turns/" + turn)).status < 300);
   CHECK(std::chrono::steady_clock::now() - before < seconds(1));
   CHECK(outcome_of(stage.completion("demo", turn, seconds(10))) == "cancelled");
-  CHECK(stage.client.remove(of("demo", "turns/" + turn)).status < 500);
+  const auto again = stage.client.remove(of("demo", "turns/" + turn));
+  CHECK(again.status == 200);
+  CHECK_FALSE(bool_or(again.parsed(), "cancelled", true));
+  const auto agent = static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
+  CHECK(poll_until([&] { return ::kill(agent, 0) != 0; })); // also waited for
+  const auto said = stage.events("demo", "turn=" + turn);
+  CHECK(count_of(said, "item.delta") > 0);
+  CHECK(count_of(said, "item.started") == count_of(said, "item.completed"));
   CHECK(outcome_of(stage.run("demo", "hello")) == "succeeded");
   CHECK(count_of(stage.events("demo"), "turn.completed") == 2);
 }
