@@ -20,6 +20,7 @@ public:
       runtime_(runtime) {}
 
   caf::behavior make_behavior() override {
+    stay();
     return {
       [this](list_atom) { return last_; },
       [this](probe_atom) {

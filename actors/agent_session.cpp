@@ -26,6 +26,7 @@ public:
       owner_(std::move(owner)) {}
 
   caf::behavior make_behavior() override {
+    stay();
     runner_ = std::make_unique<agent_runner>(*runtime_, workspace_,
                                              [this](session_report_ptr report, std::size_t weight) {
                                                send_report(std::move(report), weight);

@@ -19,6 +19,7 @@
 #include <caf/typed_actor.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -32,6 +33,12 @@ public:
   using executor = boost::asio::io_context::executor_type;
 
   asio_unit(caf::actor_system& system, executor ex) : caf::execution_unit(&system), executor_(ex) {}
+  asio_unit(const asio_unit&) = delete;
+  asio_unit& operator=(const asio_unit&) = delete;
+  /// Precondition: the io_context no longer runs.
+  ~asio_unit() override {
+    const auto ended = std::exchange(kept_, {}); // the end of an actor calls `forget`
+  }
 
   /// CAF hands a woken receiver to its sender's unit. Receivers that are not pinned here belong to
   /// the scheduler, or every actor we message would run on the I/O thread.
@@ -43,6 +50,10 @@ public:
   }
 
   [[nodiscard]] executor get_executor() const { return executor_; }
+
+  /// Holds an actor until `forget`, or until this unit ends. On the I/O thread.
+  void keep(caf::strong_actor_ptr actor) { kept_.emplace(actor->id(), actor); }
+  void forget(caf::actor_id actor) { kept_.erase(actor); }
 
 private:
   static constexpr std::size_t messages_per_turn = 64;
@@ -64,6 +75,7 @@ private:
   }
 
   executor executor_;
+  std::map<caf::actor_id, caf::strong_actor_ptr> kept_;
 };
 
 /// Completion token of coroutines on our concrete executor: `auto r = co_await f(as_result);` gives
@@ -92,6 +104,19 @@ public:
     return {[](caf::unit_t) {}};
   }
   const char* name() const override { return "asio_actor"; }
+  void on_exit() override {
+    if (stays_)
+      pinned_.unit->forget(id());
+    caf::event_based_actor::on_exit();
+  }
+
+protected:
+  /// Lives on without handles until it quits. For an actor that callbacks of its thread point to: CAF
+  /// ends one that nobody holds where its last handle is dropped, which may be beside such a callback.
+  void stay() {
+    stays_ = true;
+    pinned_.unit->keep(caf::actor_cast<caf::strong_actor_ptr>(this));
+  }
 
 private:
   struct pin : caf::execution_unit {
@@ -100,6 +125,7 @@ private:
     asio_unit* unit;
   };
   pin pinned_;
+  bool stays_ = false;
 };
 
 /// Lets coroutines of one io_context ask actors. One a thread; used on that thread only.
