@@ -1,4 +1,5 @@
 #include "server_fixture.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -251,11 +252,7 @@ SCENARIO("a reader that stalls within a history holds a piece or two of it") {
     CHECK(has(client.read_until("id: 1-1\n"), "id: 1-1\n"));
   }
   // Twenty times the 40 MB of this history stand against that.
-#ifndef __SANITIZE_ADDRESS__
-  CHECK(resident_kb() - before < 80'000);
-#else
-  (void) before;
-#endif
+  CHECK((test::sanitized || resident_kb() - before < 80'000));
 }
 
 SCENARIO("a long poll answers when an event comes, and empty when none does") {
@@ -303,12 +300,7 @@ SCENARIO(
     REQUIRE(has(live.read_until(last), last));
   }
   // 8 MB went to the log in memory and the hot tail; no queue of the stalled reader came on top.
-  // Under AddressSanitizer freed memory stays in quarantine, so residence says nothing there.
-#ifndef __SANITIZE_ADDRESS__
-  CHECK(resident_kb() - before < 80'000);
-#else
-  (void) before;
-#endif
+  CHECK((test::sanitized || resident_kb() - before < 80'000));
   CHECK(
     server_fixture::eventually([&] { return server.series("tidemark_slow_readers_total") == 1; }));
   CHECK(offsets(body_of(server.get(path + "?after=390", lines))) == range(391, 401));
