@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/support/sanitized.hpp"
+
 #include <chrono>
 #include <thread>
 
@@ -9,7 +11,7 @@ namespace tidemark::test {
 /// For what no event announces: files, processes, another program's state.
 template <class Condition>
 bool poll_until(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto deadline = std::chrono::steady_clock::now() + limit * patience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= deadline) {
       return condition();

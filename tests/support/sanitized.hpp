@@ -10,4 +10,11 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
+/// How many times longer things may take; the thread sanitizer slows a program down by as much.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int patience = 5;
+#else
+inline constexpr int patience = 1;
+#endif
+
 } // namespace tidemark::test

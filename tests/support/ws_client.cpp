@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 namespace tidemark::test {
 namespace {
@@ -150,7 +151,7 @@ void ws_client::run() {
   for (;;) {
     while (status_ == 101 && take_frame(bytes)) {}
     const auto got = ::recv(socket_, piece.data(), piece.size(), 0);
-    if (got <= 0) {
+    if (got <= 0 || leaving_) {
       break;
     }
     bytes.append(piece.data(), static_cast<std::size_t>(got));
@@ -302,12 +303,18 @@ void ws_client::leave(farewell how) {
     send_frame(closing, std::string("\x03\xe8", 2));
     return;
   }
-  if (how == farewell::reset) {
-    sockaddr nowhere{};
-    nowhere.sa_family = AF_UNSPEC;
-    ::connect(socket_, &nowhere, sizeof nowhere); // Linux: disconnects with a reset
+  if (how == farewell::fin) {
+    ::shutdown(socket_, SHUT_RDWR);
+    return;
   }
-  ::shutdown(socket_, SHUT_RDWR);
+  constexpr linger at_once{.l_onoff = 1, .l_linger = 0}; // then close() is a reset
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  leaving_ = true;
+  ::shutdown(socket_, SHUT_RD);
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  ::close(std::exchange(socket_, -1));
 }
 
 } // namespace tidemark::test

@@ -85,6 +85,7 @@ private:
   void blame(const std::string& what);
 
   int socket_ = -1;
+  std::atomic<bool> leaving_ = false;
   int status_ = 0;
   options how_;
   std::string early_; // came with the handshake's answer
