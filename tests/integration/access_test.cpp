@@ -117,7 +117,7 @@ SCENARIO("the token's name stands in the events of what it asked for") {
   const auto ops = tokens.create("ops", "admin");
   scene stage(tokens.serving());
   stage.client = http_client(stage.server.url(), bot);
-  const auto turn = stage.submit("demo", "SLEEP 60000");
+  const auto turn = stage.submit("demo", "PAUSE 60000");
   stage.await_event("demo", "turn.started", turn);
   stage.client = http_client(stage.server.url(), ops);
   CHECK(stage.client.remove(of("demo", "turns/" + turn)).status == 200);
@@ -130,7 +130,7 @@ SCENARIO("the token's name stands in the events of what it asked for") {
 
   stage.client = http_client(stage.server.url(), bot);
   {
-    sse_reader left(stage.client, message_stream_path, message_stream("demo", "SLEEP 300\nECHO x"));
+    sse_reader left(stage.client, message_stream_path, message_stream("demo", "PAUSE 1500\nECHO x"));
     REQUIRE(left.wait_for_status());
     REQUIRE(poll_until([&] { return count_of(stage.events("demo"), "turn.started") == 2; }));
   } // its client leaves
