@@ -130,7 +130,8 @@ SCENARIO("the token's name stands in the events of what it asked for") {
 
   stage.client = http_client(stage.server.url(), bot);
   {
-    sse_reader left(stage.client, message_stream_path, message_stream("demo", "PAUSE 1500\nECHO x"));
+    sse_reader left(stage.client, message_stream_path,
+                    message_stream("demo", "PAUSE 1500\nECHO x"));
     REQUIRE(left.wait_for_status());
     REQUIRE(poll_until([&] { return count_of(stage.events("demo"), "turn.started") == 2; }));
   } // its client leaves
