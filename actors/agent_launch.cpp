@@ -11,7 +11,6 @@
 #include <string>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
