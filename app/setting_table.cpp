@@ -190,7 +190,9 @@ std::vector<setting> http_settings() {
              MEMBER(http.request_timeout)),
     duration("http.idle_timeout", "Time between requests of one connection.",
              MEMBER(http.idle_timeout)),
-    duration("http.write_timeout", "A reader that takes no byte for this long is dropped.",
+    duration("http.write_timeout",
+             "A client that takes, or whose machine acknowledges, no byte for this long is "
+             "dropped.",
              MEMBER(http.write_timeout)),
     duration("http.heartbeat", "Time between comment lines on a quiet stream.",
              MEMBER(http.heartbeat)),

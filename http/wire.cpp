@@ -46,6 +46,7 @@ wire::task<wire::outcome> wire::read_some(std::optional<clock::time_point> deadl
 
 wire::task<wire::outcome> wire::write(std::array<boost::asio::const_buffer, 3> pieces,
                                       clock::duration stall) {
+  will_write(stall);
   auto rest = boost::beast::buffers_suffix<std::array<boost::asio::const_buffer, 3>>{pieces};
   while (boost::asio::buffer_size(rest) > 0) {
     write_by_ = clock::now() + stall;
@@ -59,6 +60,7 @@ wire::task<wire::outcome> wire::write(std::array<boost::asio::const_buffer, 3> p
 }
 
 wire::task<wire::outcome> wire::write(std::string_view bytes, clock::duration stall) {
+  will_write(stall);
   auto rest = boost::asio::const_buffer{bytes.data(), bytes.size()};
   while (rest.size() > 0) {
     write_by_ = clock::now() + stall;
@@ -114,10 +116,37 @@ bool wire::all_acknowledged() {
          && unsent == 0 && stands();
 }
 
+void wire::will_write(clock::duration stall) {
+  stall_ = stall;
+  if (!unproven_since_)
+    unproven_since_ = clock::now();
+}
+
+bool wire::is_unheard(clock::time_point now) {
+  if (!unproven_since_)
+    return false;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  // A peer that lives and reads nothing acknowledges what it has no room to take: then all that is
+  // left is unsent, and a matter of the write's own deadline.
+  if (!socket_.is_open()
+      || ::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0
+      || info.tcpi_unacked == 0) {
+    unproven_since_.reset();
+    return false;
+  }
+  const auto heard = std::chrono::milliseconds{info.tcpi_last_ack_recv};
+  return std::min<clock::duration>(now - *unproven_since_, heard) >= stall_;
+}
+
 void wire::expire(clock::time_point now) {
   const auto late = (read_by_ && *read_by_ <= now) || (write_by_ && *write_by_ <= now);
-  if (!late)
+  if (!late) {
+    // Not a matter of time to who waits: the peer has gone, if without a word.
+    if (is_unheard(now))
+      socket_.cancel();
     return;
+  }
   expired_ = true;
   read_by_.reset();
   write_by_.reset();

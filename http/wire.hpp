@@ -56,7 +56,8 @@ public:
   [[nodiscard]] tcp_socket& socket() { return socket_; }
   void write_until(std::optional<clock::time_point> deadline) { write_by_ = deadline; }
 
-  /// Cancels operations whose deadline has passed.
+  /// Cancels operations whose deadline has passed, and all of a connection whose peer's machine
+  /// acknowledges nothing for the `stall` of the last write: its network is gone.
   void expire(clock::time_point now);
   /// Ends all operations; the coroutine that owns the connection then leaves.
   void close();
@@ -66,11 +67,15 @@ public:
 
 private:
   outcome outcome_of(const boost::system::error_code& failed);
+  void will_write(clock::duration stall);
+  bool is_unheard(clock::time_point now);
 
   tcp_socket socket_;
   boost::beast::flat_buffer input_;
   std::optional<clock::time_point> read_by_;
   std::optional<clock::time_point> write_by_;
+  clock::duration stall_{};
+  std::optional<clock::time_point> unproven_since_; ///< written then, perhaps not acknowledged yet
   bool expired_ = false;
   bool peer_ended_ = false;
 };

@@ -1,5 +1,6 @@
 // Queue, pending results, sessions and the small calls of the drop-in contract.
 #include "tests/integration/scene.hpp"
+#include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
 
 #include <catch2/catch.hpp>
@@ -69,16 +70,43 @@ SCENARIO(
   CHECK_FALSE(std::filesystem::exists(stage.server.workspace("demo") + "/must-not-exist"));
 }
 
+SCENARIO("B63: clients whose network goes without a word are dropped, and only they") {
+  scene stage(
+    {.environment = {{"TIDEMARK_HTTP_WRITE_TIMEOUT", "1s"}, {"TIDEMARK_HTTP_HEARTBEAT", "200ms"}}});
+  const auto connections = [&] {
+    return metric(stage.client.get("/metrics").body, "tidemark_http_connections");
+  };
+  const double alone = connections(); // with the one that asks
+  sse_reader other(stage.client, message_stream_path, message_stream("other", "SLOW 4000"));
+  sse_reader follower(stage.client, of("other", "events"));
+  sse_reader running(stage.client, message_stream_path, message_stream("demo", "SLOW 4000"));
+  stage.await_event("demo", "turn.started");
+  sse_reader waiting(stage.client, message_stream_path, message_stream("demo", "ECHO never"));
+  sse_reader reading(stage.client, of("demo", "events"));
+  REQUIRE(waiting.wait_for("queued"));
+  REQUIRE(reading.wait_for("turn.started"));
+  for (auto* each : {&running, &waiting, &reading}) {
+    each->leave(leaving::silently);
+  }
+  CHECK(poll_until([&] { return connections() <= alone + 2; }));
+  CHECK_FALSE(stage.queue("demo").at("current_task").is_null()); // still the first
+  CHECK(int_or(stage.queue("demo"), "queue_length", -1) == 0);   // who waits takes the task along
+  REQUIRE(other.wait_for_end());
+  CHECK(other.ended_properly());
+  CHECK(follower.wait_for("turn.completed"));
+  CHECK(poll_until([&] { return int_or(pending(stage, "?ack=false"), "count", 0) == 1; }));
+  CHECK(count_of(stage.events("demo"), "result.delivered") == 0);
+  CHECK(int_or(stage.client.get(of("other", "pending-results")).parsed(), "count", -1) == 0);
+}
+
 SCENARIO("B63: a client that leaves while its task runs finds the result pending, once, also after "
          "a restart") {
-  scene stage;
-  const auto how = GENERATE(leaving::politely, leaving::by_reset);
-  {
-    sse_reader reader(stage.client, message_stream_path,
-                      message_stream("demo", "PAUSE 500\nECHO kept for later", "chat-7"));
-    stage.await_event("demo", "turn.started");
-    reader.leave(how);
-  }
+  scene stage({.environment = {{"TIDEMARK_HTTP_WRITE_TIMEOUT", "1s"}}});
+  const auto how = GENERATE(leaving::politely, leaving::by_reset, leaving::silently);
+  sse_reader reader(stage.client, message_stream_path,
+                    message_stream("demo", "PAUSE 500\nECHO kept for later", "chat-7"));
+  stage.await_event("demo", "turn.started");
+  reader.leave(how);
   REQUIRE(poll_until(
     [&] { return idle(stage) && int_or(pending(stage, "?ack=false"), "count", 0) == 1; }));
   stage.kill_and_restart();

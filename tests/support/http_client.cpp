@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cctype>
 #include <curl/curl.h>
+#include <linux/filter.h>
 #include <stdexcept>
 #include <sys/socket.h>
 
@@ -21,6 +22,16 @@ struct list_deleter {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 using header_list = std::unique_ptr<curl_slist, list_deleter>;
+
+/// Lets the kernel drop whatever comes for a socket before TCP sees it, so that nothing of it is
+/// ever acknowledged.
+void cut_off(int socket) {
+  sock_filter drop_all{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+  const sock_fprog program{.len = 1, .filter = &drop_all};
+  if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
+    throw std::runtime_error("cannot cut off a socket");
+  }
+}
 
 easy_handle new_handle() {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -172,7 +183,7 @@ struct sse_reader::connection {
   std::atomic<bool> stalled{false};
   std::atomic<bool> leaving_now{false};
   std::atomic<bool> reset{false};
-  curl_socket_t socket = CURL_SOCKET_BAD;
+  std::atomic<curl_socket_t> socket{CURL_SOCKET_BAD};
 
   ~connection() {
     curl_multi_remove_handle(multi, handle.get());
@@ -349,6 +360,10 @@ void sse_reader::resume() {
 
 void sse_reader::leave(leaving how) {
   if (!thread_.joinable()) {
+    return;
+  }
+  if (how == leaving::silently) {
+    cut_off(connection_->socket);
     return;
   }
   connection_->reset = how == leaving::by_reset;

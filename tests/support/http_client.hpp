@@ -69,7 +69,11 @@ struct sse_frame {
 };
 
 /// How a reader leaves.
-enum class leaving { politely, by_reset };
+enum class leaving {
+  politely,
+  by_reset,
+  silently ///< its network is gone: nothing arrives and nothing is said, until its destruction
+};
 
 /// Follows an event stream on a thread of its own. Thread-safe.
 class sse_reader {
