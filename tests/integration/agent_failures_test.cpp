@@ -219,16 +219,17 @@ SCENARIO("B21: what is split over writes to stderr is whole in the error that te
 }
 
 SCENARIO("B02: an agent that hangs after its result holds up neither its turn nor the next one") {
-  const std::string seconds_more = GENERATE("600", "0.3"); // or ends just then
+  // Or it ends just when the next one begins: without having read its prompt, or having read it.
+  const std::string then = GENERATE("exec sleep 600", "exec sleep 0.3", "read -r prompt");
   const stand_in_agent agent([&](const std::string& demo, const std::string& directory) {
     return "[ -e '" + directory + "/hung' ] || [ \"$1\" = --version ] && exec '" + demo
            + "' \"$@\"\ntouch '" + directory + "/hung'\nread -r prompt\n"
            + R"(echo '{"type":"system","subtype":"init","session_id":"s","tools":["Read"]}')" + "\n"
            + R"(echo '{"type":"result","subtype":"success","is_error":false,"result":"one",)"
-           + R"("session_id":"s"}')" + "\nexec sleep " + seconds_more + "\n";
+           + R"("session_id":"s"}')" + "\n" + then + "\n";
   });
   auto environment = agent.environment();
-  environment["TIDEMARK_AGENT_KILL_GRACE"] = seconds_more == "600" ? "300ms" : "5s";
+  environment["TIDEMARK_AGENT_KILL_GRACE"] = then.ends_with("600") ? "300ms" : "5s";
   scene stage({.environment = environment});
   const std::string first = stage.submit("demo", "hello");
   const std::string second = stage.submit("demo", "ECHO two");

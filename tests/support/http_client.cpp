@@ -179,7 +179,8 @@ struct sse_reader::connection {
   header_list sent = nullptr;
   CURLM* multi = curl_multi_init();
   std::map<std::string, std::string> headers = {};
-  std::atomic<int> status{0};
+  int announced = 0;          ///< the status line's
+  std::atomic<int> status{0}; ///< of the whole head
   std::atomic<bool> stalled{false};
   std::atomic<bool> leaving_now{false};
   std::atomic<bool> reset{false};
@@ -229,9 +230,12 @@ void sse_reader::run() {
     const std::lock_guard lock(reader->mutex_);
     const std::string_view line(data, count);
     if (line.starts_with("HTTP/") && line.find(' ') != std::string_view::npos) {
-      reader->connection_->status = std::atoi(std::string(line.substr(line.find(' '))).c_str());
+      reader->connection_->announced = std::atoi(std::string(line.substr(line.find(' '))).c_str());
     }
     take_header(reader->connection_->headers, {data, count});
+    if (line == "\r\n") {
+      reader->connection_->status = reader->connection_->announced;
+    }
     reader->changed_.notify_all();
     return count;
   };
