@@ -19,25 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_file_bytes = 1 << 20;
-
 using file_text = tl::expected<std::optional<std::string>, launch_problem>;
 
 file_text read_small(const fs::path& path) {
-  const auto problem = [&path](const char* what) {
-    return tl::make_unexpected(
-      launch_problem{"SETTINGS_INVALID", fmt::format("\"{}\" {}", path.string(), what)});
-  };
   if (path.empty())
     return std::optional<std::string>{};
-  auto file = read_small_file(path, max_file_bytes);
-  switch (file.is) {
-  case small_file::state::read: return std::optional<std::string>{std::move(file.text)};
-  case small_file::state::missing: return std::optional<std::string>{};
-  case small_file::state::unfit: return problem("is no file of at most 1 MiB");
-  case small_file::state::unreadable: break;
-  }
-  return problem("cannot be read");
+  return read_settings_file(path).map_error([](const error& why) {
+    return launch_problem{"SETTINGS_INVALID", why.message};
+  });
 }
 
 } // namespace

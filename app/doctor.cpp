@@ -6,8 +6,8 @@
 #include "app/server.hpp"
 #include "app/setting_values.hpp"
 #include "base/json.hpp"
-#include "base/read_file.hpp"
 #include "base/redactor.hpp"
+#include "base/small_file.hpp"
 #include "http/auth.hpp"
 #include "storage/data_directory.hpp"
 
@@ -139,13 +139,18 @@ std::optional<found_key> provider_key(const json& file) {
   return found_key{fmt::format("provider \"{}\"", active), string_or(*found, "auth_token")};
 }
 
+std::string project_settings_of(const agent_options& agent) {
+  return fs::path{agent.workspace_root} / ".claude" / "settings.json";
+}
+
 /// What the settings file of all workspaces gives agents (`<workspace.root>/.claude/settings.json`).
 std::optional<found_key> project_key(const agent_options& agent) {
-  const auto path = fs::path{agent.workspace_root} / ".claude" / "settings.json";
-  const auto file = read_project_settings(read_file(path.string()));
+  const auto path = project_settings_of(agent);
+  const auto text = read_settings_file(path);
+  const auto file = read_project_settings(text.value_or(std::nullopt));
   for (const auto* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"})
     if (file && file->environment.contains(name))
-      return found_key{path.string(), file->environment.at(name)};
+      return found_key{path, file->environment.at(name)};
   return std::nullopt;
 }
 
@@ -197,7 +202,11 @@ check check_agent(const agent_options& agent) {
 }
 
 check check_model_access(const agent_options& agent) {
-  const auto settings_text = read_file(agent.settings_path);
+  for (const auto& path : {agent.settings_path, project_settings_of(agent)})
+    if (const auto readable = read_settings_file(path); !readable)
+      return {"model access", finding::bad, readable.error().message,
+              "put a readable file in its place, or nothing: every turn would fail"};
+  const auto settings_text = read_settings_file(agent.settings_path).value_or(std::nullopt);
   if (const auto usable = read_provider_settings(settings_text); !usable)
     return {"model access", finding::bad,
             fmt::format("{}: {}", agent.settings_path, usable.error().message),

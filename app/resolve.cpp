@@ -1,6 +1,6 @@
 #include "agents/settings_files.hpp"
 #include "app/config.hpp"
-#include "base/read_file.hpp"
+#include "base/small_file.hpp"
 
 #include <fmt/format.h>
 
@@ -103,10 +103,13 @@ expected<std::optional<config_file>> read_config_file(const std::string& path) {
   std::error_code ignored;
   if (path.empty() && !fs::exists(name, ignored))
     return std::nullopt;
-  auto text = read_file(name);
+  auto text = read_settings_file(name);
   if (!text)
+    return fail(text.error().code,
+                fmt::format("the configuration file cannot be used: {}", text.error().message));
+  if (!*text)
     return fail(errc::not_found, fmt::format("cannot read the configuration file {}", name));
-  return config_file{name, std::move(*text)};
+  return config_file{name, std::move(**text)};
 }
 
 environment_map process_environment() {

@@ -1,6 +1,7 @@
 #include "base/small_file.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,19 @@ small_file read_small_file(const std::string& path, std::size_t max_bytes) {
   ::close(file);
   errno = why;
   return out;
+}
+
+expected<std::optional<std::string>> read_settings_file(const std::string& path) {
+  constexpr std::size_t max_bytes = 1 << 20;
+  auto file = read_small_file(path, max_bytes);
+  switch (file.is) {
+  case state::read: return std::optional{std::move(file.text)};
+  case state::missing: return std::nullopt;
+  case state::unfit:
+    return fail(errc::invalid_argument, '"' + path + "\" is no file of at most 1 MiB");
+  case state::unreadable: break;
+  }
+  return fail(errc::io, '"' + path + "\" cannot be read: " + std::strerror(errno));
 }
 
 } // namespace tidemark

@@ -1,5 +1,6 @@
 #include "agents/provider_settings.hpp"
 #include "base/logging.hpp"
+#include "base/small_file.hpp"
 #include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "http/workspace_api.hpp"
@@ -16,9 +17,10 @@ namespace tidemark {
 namespace {
 
 expected<json> read_settings(const std::string& path) {
-  const auto file = files::read_whole(path);
+  const auto file = read_settings_file(path);
   if (!file)
-    return tl::unexpected{file.error()};
+    return fail(errc::unavailable, "the settings file (SETTINGS_PATH) cannot be used",
+                file.error());
   return parse_settings_file(*file);
 }
 

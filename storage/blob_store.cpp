@@ -60,7 +60,7 @@ expected<records::blob_ref> blob_store::put(std::string_view content) {
 
 expected<std::string> blob_store::get(const records::blob_ref& ref) const {
   const auto file = path_of(ref.hash);
-  auto content = files::read_whole(file);
+  auto content = files::read_whole(file, ref.size);
   if (!content)
     return tl::unexpected(content.error());
   if (!*content)

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::string_view lock_name = "tidemark.lock";
 constexpr std::string_view format_name = "tidemark.format";
+constexpr std::size_t most_format_bytes = 4096;
 constexpr std::string_view creating = "creating";
 constexpr std::string_view complete = "complete";
 constexpr std::string_view committed = "committed"; // older builds read it as complete
@@ -121,7 +122,7 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
 }
 
 std::optional<std::string> data_directory::holder(const std::filesystem::path& path) {
-  const int lock = ::open((path / lock_name).c_str(), O_RDONLY | O_CLOEXEC);
+  const int lock = ::open((path / lock_name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (lock < 0)
     return std::nullopt;
   const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -182,7 +183,7 @@ expected<void> data_directory::lock() {
 }
 
 expected<void> data_directory::inspect() {
-  auto text = files::read_whole(path_ / format_name);
+  auto text = files::read_whole(path_ / format_name, most_format_bytes);
   if (!text)
     return tl::unexpected(text.error());
   if (!*text) {

@@ -65,8 +65,11 @@ ssize_t read_fully(int fd, char* into, std::size_t size) {
   return static_cast<ssize_t>(have);
 }
 
+/// In the place of whatever an earlier write, or somebody else, left there: a pipe would be waited
+/// for, a link followed.
 expected<void> write_and_sync(const std::filesystem::path& file, std::string_view content) {
-  const descriptor fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  ::unlink(file.c_str());
+  const descriptor fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
   if (fd.get() < 0)
     return failed("create", file, errno);
   if (const auto code = write_fully(fd.get(), content))
@@ -114,7 +117,8 @@ expected<void> sync_directory(const std::filesystem::path& directory) {
   return {};
 }
 
-expected<std::optional<std::string>> read_whole(const std::filesystem::path& file) {
+expected<std::optional<std::string>> read_whole(const std::filesystem::path& file,
+                                                std::size_t most_bytes) {
   std::error_code missing;
   if (!std::filesystem::exists(file, missing) && !missing)
     return std::nullopt;
@@ -122,19 +126,28 @@ expected<std::optional<std::string>> read_whole(const std::filesystem::path& fil
   std::string content;
   const auto take = [&](std::string_view piece) {
     content += piece;
-    return true;
+    return content.size() <= most_bytes;
   };
-  return read_pieces(file, chunk, take).map([&] { return std::optional{std::move(content)}; });
+  if (auto read = read_pieces(file, chunk, take); !read)
+    return tl::unexpected{read.error()};
+  if (content.size() > most_bytes)
+    return fail(errc::corrupt, fmt::format("{} is larger than it can be", file.string()));
+  return content;
 }
 
 expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_bytes,
                            const piece_visitor& visit) {
-  const descriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  const descriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (fd.get() < 0) {
     if (errno == ENOENT)
       return {};
     return failed("open", file, errno);
   }
+  struct stat found {};
+  if (::fstat(fd.get(), &found) != 0)
+    return failed("look at", file, errno);
+  if (!S_ISREG(found.st_mode)) // an agent of the same user can put a pipe there
+    return fail(errc::corrupt, fmt::format("{} is no regular file", file.string()));
   const auto piece = std::make_unique_for_overwrite<char[]>(piece_bytes);
   for (;;) {
     const auto got = read_fully(fd.get(), piece.get(), piece_bytes);

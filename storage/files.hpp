@@ -22,14 +22,16 @@ expected<void> write_durably(const std::filesystem::path& file, std::string_view
 /// Makes renames and new names in `directory` survive power loss. Errors: `io`.
 expected<void> sync_directory(const std::filesystem::path& directory);
 
-/// The whole file, or nothing if there is none. Errors: `io`.
-expected<std::optional<std::string>> read_whole(const std::filesystem::path& file);
+/// The whole file, or nothing if there is none. Errors: `io`; `corrupt` if it holds more than
+/// `most_bytes`, or is no regular file, which is never waited for.
+expected<std::optional<std::string>> read_whole(const std::filesystem::path& file,
+                                                std::size_t most_bytes);
 
 /// Called once a piece, in order. Return false to stop early.
 using piece_visitor = std::function<bool(std::string_view piece)>;
 
 /// Visits a file in pieces of `piece_bytes`, the last one shorter, without ever holding more than one.
-/// A file that is missing has none. Errors: `io`.
+/// A file that is missing has none. Errors: `io`, `corrupt` if it is no regular file.
 expected<void> read_pieces(const std::filesystem::path& file, std::size_t piece_bytes,
                            const piece_visitor& visit);
 

@@ -25,7 +25,8 @@ expected<std::string> load_or_create_instance(const std::filesystem::path& direc
   if (auto made = files::make_directory(directory); !made)
     return tl::unexpected(made.error());
   const auto file = directory / "instance";
-  auto stored = files::read_whole(file);
+  constexpr std::size_t most_bytes = 4096;
+  auto stored = files::read_whole(file, most_bytes);
   if (!stored)
     return tl::unexpected(stored.error());
   if (*stored) {

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <optional>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace tidemark;
@@ -143,4 +144,23 @@ SCENARIO("a port that is taken and an open address without a token are bad") {
   CHECK(check_address_and_port(http).found == finding::bad);
   http.token = "short";
   CHECK(check_address_and_port(http).found == finding::warning);
+}
+
+SCENARIO("a settings file that is a pipe is a finding, not something to wait for") {
+  const scratch here;
+  agent_options agent;
+  agent.kind = "claude";
+  agent.workspace_root = here.path;
+  agent.settings_path = here.path / "settings.json";
+  REQUIRE(::mkfifo(agent.settings_path.c_str(), 0600) == 0);
+  const auto own = check_model_access(agent);
+  CHECK(own.found == finding::bad);
+  CHECK_THAT(own.detail, Catch::Contains(agent.settings_path));
+
+  fs::remove(agent.settings_path);
+  fs::create_directories(here.path / ".claude");
+  REQUIRE(::mkfifo((here.path / ".claude" / "settings.json").c_str(), 0600) == 0);
+  const auto project = check_model_access(agent);
+  CHECK(project.found == finding::bad);
+  CHECK_THAT(project.detail, Catch::Contains(".claude/settings.json"));
 }

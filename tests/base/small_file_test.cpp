@@ -29,3 +29,19 @@ SCENARIO(
   CHECK(read_small_file(directory / "device", 4).is == state::unfit);
   CHECK(read_small_file(directory.path(), 4).is == state::unfit);
 }
+
+SCENARIO("a settings file that cannot be one is refused by its name, with the reason") {
+  const test::temp_dir directory;
+  const auto path = directory / "settings.json";
+  CHECK_FALSE(read_settings_file(path).value());
+  test::write_file(path, "{}");
+  CHECK(read_settings_file(path).value() == "{}");
+  std::filesystem::resize_file(path, 700 << 20);
+  const auto large = read_settings_file(path);
+  REQUIRE_FALSE(large);
+  CHECK(large.error().code == errc::invalid_argument);
+  CHECK_THAT(large.error().message, Catch::Contains(path) && Catch::Contains("1 MiB"));
+  std::filesystem::remove(path);
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(read_settings_file(path).error().code == errc::invalid_argument);
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace tidemark;
@@ -162,4 +163,25 @@ SCENARIO("contract, Sessions, settings, policy: the session changes only by a su
   CHECK(sessions.at(0).at("workspace_id") == "demo");
   CHECK(sessions.at(0).at("session_id") == kept);
   CHECK(stage.old.get("/api/v1/sessions/demo", "Session") == sessions.at(0));
+}
+
+SCENARIO("a pipe or a huge file at SETTINGS_PATH is refused by name and holds up nothing") {
+  contract_scene stage;
+  const auto file = stage.server.path("settings.json");
+  const auto refused = [&] {
+    for (int i = 0; i < 6; ++i) { // more than there are threads for the disk
+      const auto got = stage.client.get("/api/v1/settings");
+      CHECK(got.status >= 400);
+      CHECK(got.body.find("settings.json") != std::string::npos);
+      CHECK(got.body.find("1 MiB") != std::string::npos);
+    }
+  };
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  refused();
+  std::filesystem::remove(file);
+  write_file(file, "{}");
+  std::filesystem::resize_file(file, 700 << 20);
+  refused();
+  std::filesystem::remove(file);
+  CHECK(stage.client.get("/api/v1/settings").status == 200);
 }
