@@ -34,7 +34,7 @@ expected<child_options> plan_shell(const agent_options& places, const shell_requ
 }
 
 error explain_shell(const error& why) {
-  if (why.code == errc::forbidden)
+  if (why.code == errc::forbidden || why.code == errc::full)
     return why;
   const auto code = why.code == errc::not_found ? errc::invalid_argument : errc::unavailable;
   return {code, "the shell could not be started: " + why.describe(), code == errc::unavailable};

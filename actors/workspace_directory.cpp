@@ -1,10 +1,21 @@
 #include "actors/workspace_directory.hpp"
 
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 namespace tidemark {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+errc code_of(const std::error_code& why) {
+  const auto number = why.value();
+  return number == ENOSPC || number == EDQUOT ? errc::full : errc::io;
+}
+
+} // namespace
 
 expected<std::string> make_workspace_directory(const std::string& root,
                                                const std::string& workspace) {
@@ -12,13 +23,13 @@ expected<std::string> make_workspace_directory(const std::string& root,
   fs::create_directories(root, failed);
   const auto base = fs::canonical(root, failed);
   if (failed)
-    return fail(errc::io,
+    return fail(code_of(failed),
                 "the workspace root \"" + root + "\" cannot be used: " + failed.message());
   const auto path = base / workspace;
   const auto made = fs::create_directory(path, failed);
   const auto there = fs::exists(fs::symlink_status(path));
   if (!made && !there)
-    return fail(errc::io,
+    return fail(code_of(failed),
                 "cannot make the directory of workspace " + workspace + ": " + failed.message());
   return path.string();
 }

@@ -8,7 +8,7 @@ namespace tidemark {
 
 /// Makes a workspace's directory below `root` if there is nothing of that name, and the root too.
 /// Returns its path, the root's links resolved: the agent keeps its conversations by working
-/// directory, so it must be the same path each time. Errors: `io`.
+/// directory, so it must be the same path each time. Errors: `io`, `full`.
 expected<std::string> make_workspace_directory(const std::string& root,
                                                const std::string& workspace);
 

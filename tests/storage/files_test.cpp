@@ -8,7 +8,8 @@
 
 using namespace tidemark;
 
-SCENARIO("a pipe, or more than fits, in the place of a stored file is neither waited for nor read") {
+SCENARIO(
+  "a pipe, or more than fits, in the place of a stored file is neither waited for nor read") {
   const test::temp_dir directory;
   const auto path = directory / "file";
   CHECK_FALSE(files::read_whole(path, 4).value());
