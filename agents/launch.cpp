@@ -190,10 +190,6 @@ std::string fingerprint_of(const launch_plan& plan, const launch_inputs& inputs)
   return sum.finish();
 }
 
-bool holds_credentials(std::string_view url) {
-  return url.find("://") != std::string_view::npos && url.find('@') != std::string_view::npos;
-}
-
 std::vector<std::string> secrets_of(const launch_plan& plan, const launch_inputs& inputs,
                                     const settings& files) {
   std::vector<std::string> secrets;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,7 +55,23 @@ void add_secret(settings_contribution& to, const std::string& value) {
     to.secrets.push_back(value.substr(space + 1));
 }
 
+expected<settings_contribution> bounded(settings_contribution made, const char* file) {
+  std::size_t bytes = 0;
+  for (const auto& secret : made.secrets)
+    bytes += secret.size();
+  if (made.secrets.size() > most_secrets || bytes > most_secret_bytes)
+    return fail(
+      errc::invalid_argument,
+      fmt::format("{} holds {} secrets of {} bytes in all: at most {} of {} bytes are taken", file,
+                  made.secrets.size(), bytes, most_secrets, most_secret_bytes));
+  return made;
+}
+
 } // namespace
+
+bool holds_credentials(std::string_view url) {
+  return url.find("://") != std::string_view::npos && url.find('@') != std::string_view::npos;
+}
 
 bool names_secret(const std::string& name) {
   constexpr std::array<std::string_view, 8> signs{"TOKEN",         "KEY",           "SECRET",
@@ -120,11 +137,11 @@ expected<settings_contribution> read_project_settings(const std::optional<std::s
       return fail(errc::invalid_argument,
                   fmt::format("{} is broken: \"env\".\"{}\" must be a text", project_file, name));
     put(made, name.c_str(), *text);
-    if (names_secret(name))
+    if (names_secret(name) || holds_credentials(*text))
       made.secrets.push_back(*text);
   }
   made.model = string_or(*root, "model");
-  return made;
+  return bounded(std::move(made), project_file);
 }
 
 expected<settings_contribution> read_mcp_config(const std::optional<std::string>& file) {
@@ -141,7 +158,7 @@ expected<settings_contribution> read_mcp_config(const std::optional<std::string>
       for (const auto& [name, value] : object_at(server, place).items())
         if (value.is_string() && names_secret(name))
           add_secret(made, value.get<std::string>());
-  return made;
+  return bounded(std::move(made), mcp_file);
 }
 
 } // namespace tidemark

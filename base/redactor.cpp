@@ -3,43 +3,49 @@
 #include "base/json.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark {
 
 redactor::redactor(const std::vector<std::string>& secrets) {
+  std::vector<std::string> needles;
   for (const auto& secret : secrets) {
     if (secret.size() < minimum_length)
       continue;
-    needles_.push_back(secret);
+    needles.push_back(secret);
     const auto quoted = quote_json(secret);
-    const auto escaped = quoted.substr(1, quoted.size() - 2);
-    if (escaped != secret)
-      needles_.push_back(escaped);
+    needles.push_back(quoted.substr(1, quoted.size() - 2));
   }
-  for (const auto& needle : needles_) {
-    first_bytes_.set(static_cast<unsigned char>(needle.front()));
-    longest_ = std::max(longest_, needle.size());
-  }
+  index_ = needle_index{std::move(needles)};
 }
 
 bool redactor::concerns(std::string_view text) const {
-  return std::ranges::any_of(
-    needles_, [&](const auto& needle) { return text.find(needle) != std::string_view::npos; });
+  auto at = index_.skip(text, 0);
+  for (auto state = needle_index::start; at < text.size();) {
+    state = index_.step(state, text[at]);
+    if (index_.match(state) > 0)
+      return true;
+    at = state == needle_index::start ? index_.skip(text, at + 1) : at + 1;
+  }
+  return false;
 }
 
 /// All occurrences, those that overlap joined, in order.
 std::vector<redactor::span> redactor::find(std::string_view text) const {
-  std::vector<span> found;
-  for (const auto& needle : needles_)
-    for (auto at = text.find(needle); at != std::string_view::npos; at = text.find(needle, at + 1))
-      found.push_back({at, at + needle.size()});
-  std::ranges::sort(found, {}, &span::begin);
   std::vector<span> joined;
-  for (const auto& each : found)
-    if (!joined.empty() && each.begin < joined.back().end)
-      joined.back().end = std::max(joined.back().end, each.end);
-    else
-      joined.push_back(each);
+  auto at = index_.skip(text, 0);
+  for (auto state = needle_index::start; at < text.size();) {
+    state = index_.step(state, text[at++]);
+    // Of those that end here the longest holds the others.
+    if (const auto size = index_.match(state); size > 0) {
+      span found{at - size, at};
+      for (; !joined.empty() && found.begin < joined.back().end; joined.pop_back())
+        found.begin = std::min(found.begin, joined.back().begin);
+      joined.push_back(found);
+    }
+    if (state == needle_index::start)
+      at = index_.skip(text, at);
+  }
   return joined;
 }
 
@@ -55,19 +61,13 @@ std::string redactor::apply(std::string_view text) const {
   return out;
 }
 
-bool redactor::may_begin(std::string_view end_of_text) const {
-  return first_bytes_.test(static_cast<unsigned char>(end_of_text.front()))
-         && std::ranges::any_of(needles_, [&](const auto& needle) {
-              return needle.size() > end_of_text.size() && needle.starts_with(end_of_text);
-            });
-}
-
 std::size_t redactor::settled(std::string_view text) const {
-  if (needles_.empty())
+  if (empty())
     return text.size();
-  auto at = text.size() - std::min(text.size(), longest_ - 1);
-  while (at < text.size() && !may_begin(text.substr(at)))
-    ++at;
+  auto state = needle_index::start;
+  for (const auto byte : text.substr(text.size() - std::min(text.size(), index_.longest() - 1)))
+    state = index_.step(state, byte);
+  const auto at = text.size() - index_.begun(state);
   if (at == text.size())
     return at;
   // A whole secret that overlaps the beginning of another one waits for it.

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <bitset>
+#include "base/needle_index.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace tidemark {
 ///
 /// A secret is found in its plain form and in its JSON-escaped form. Secrets that overlap are masked
 /// as one. Values shorter than `minimum_length` are not masked: they would hit innocent text.
+/// The cost follows the text, however many secrets there are.
 /// Immutable after construction, so it may be shared between threads.
 class redactor {
 public:
@@ -22,7 +24,7 @@ public:
   explicit redactor(const std::vector<std::string>& secrets);
 
   /// True if there is nothing to mask.
-  [[nodiscard]] bool empty() const { return needles_.empty(); }
+  [[nodiscard]] bool empty() const { return index_.empty(); }
   /// True if `text` holds a secret; the fast path for text that does not.
   [[nodiscard]] bool concerns(std::string_view text) const;
   [[nodiscard]] std::string apply(std::string_view text) const;
@@ -36,11 +38,8 @@ private:
     std::size_t end;
   };
   [[nodiscard]] std::vector<span> find(std::string_view text) const;
-  [[nodiscard]] bool may_begin(std::string_view end_of_text) const;
 
-  std::vector<std::string> needles_;
-  std::bitset<256> first_bytes_;
-  std::size_t longest_ = 0;
+  needle_index index_;
 };
 
 } // namespace tidemark

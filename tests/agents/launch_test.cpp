@@ -1,4 +1,5 @@
 #include "agents/launch.hpp"
+#include "base/json.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -230,4 +231,35 @@ SCENARIO("the fingerprint changes with all that the agent reads at start, and wi
   REQUIRE(changed([](auto& x) { x.project_settings = R"({"env":{"A":"1"}})"; }));
   REQUIRE(changed([](auto& x) { x.skip_permissions = true; }));
   REQUIRE(changed([](auto& x) { x.binary = "/opt/other"; }));
+}
+
+SCENARIO("neighbour of B77: a settings file with more secrets than can be meant is refused") {
+  const auto entries = [](std::size_t count, std::size_t size) {
+    auto env = json::object();
+    for (std::size_t i = 0; i < count; ++i)
+      env["K" + std::to_string(i) + "_KEY"] = std::string(size, 'x') + std::to_string(1'000 + i);
+    return env;
+  };
+  const auto mcp = [](const json& env) {
+    return dump_json(
+      json::object({{"mcpServers", json::object({{"x", json::object({{"env", env}})}})}}));
+  };
+  auto in = ordinary();
+  in.mcp_config = mcp(entries(1'000, 4));
+  CHECK(plan_claude(in));
+  for (const auto& env : {entries(1'001, 4), entries(40'000, 4), entries(2, 40'000)}) {
+    in.mcp_config = mcp(env);
+    const auto plan = plan_claude(in);
+    REQUIRE_FALSE(plan);
+    CHECK(plan.error().message.find(".mcp.json") != std::string::npos);
+    CHECK(plan.error().message.find("at most 1000 of 65536 bytes") != std::string::npos);
+  }
+  in.mcp_config.reset();
+  auto urls = json::object();
+  for (int i = 0; i < 1'001; ++i)
+    urls["U" + std::to_string(i)] = "a://b@" + std::to_string(i);
+  in.project_settings = dump_json(json::object({{"env", urls}}));
+  const auto plan = plan_claude(in);
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().message.find(".claude/settings.json") != std::string::npos);
 }
