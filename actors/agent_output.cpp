@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tidemark {
@@ -39,9 +40,64 @@ void mask(const redactor& secrets, json& value) {
     mask(secrets, member);
     std::string name = key;
     mask(secrets, name);
-    renamed[name] = std::move(member);
+    // Two keys that look alike now are still two members.
+    auto unique = name;
+    for (int n = 2; renamed.contains(unique); ++n)
+      unique = name + " " + std::to_string(n);
+    renamed[unique] = std::move(member);
   }
   value = std::move(renamed);
+}
+
+/// What of an event no agent says: words of a closed vocabulary that the adapter writes, and ids that
+/// it makes. A repository chooses values that count as secrets here, and could call one `permission`
+/// or `tool_call`: masked there, readers would lose the item and the log the decision. All other
+/// values may be the agent's words and are masked, the ids that it chose too, always alike.
+struct own_members {
+  std::string_view type; ///< the event's, or the beginning of a family
+  std::string_view within;
+  std::array<std::string_view, 5> names;
+};
+constexpr std::array<own_members, 4> own_values{
+  {{"item.", "", {"item"}},
+   {"item.", "item", {"id", "kind", "role", "status", "call"}},
+   {"permission.", "", {"permission", "item", "decision", "by"}},
+   {"agent.notice", "", {"code"}}}};
+
+bool is_own(std::string_view type, std::string_view within, std::string_view name) {
+  return std::ranges::any_of(own_values, [&](const own_members& own) {
+    return type.starts_with(own.type) && own.within == within
+           && std::ranges::find(own.names, name) != own.names.end();
+  });
+}
+
+/// Of an object whose keys are ours: keys are the agent's only within its values.
+void mask_members(const redactor& secrets, json& object, std::string_view type = {},
+                  std::string_view within = {}) {
+  for (auto& [name, member] : object.items())
+    if (!member.is_string() || !is_own(type, within, name))
+      mask(secrets, member);
+}
+
+/// Objects of ours in a list.
+void mask_entries(const redactor& secrets, json& list) {
+  for (auto& entry : list)
+    if (entry.is_object())
+      mask_members(secrets, entry);
+    else
+      mask(secrets, entry);
+}
+
+void mask(const redactor& secrets, agent_event& event) {
+  if (!event.data.is_object() || !holds_secret(secrets, event.data))
+    return;
+  for (auto& [name, member] : event.data.items())
+    if (name == "item" && member.is_object())
+      mask_members(secrets, member, event.type, "item");
+    else if (name == "mcp_servers" && member.is_array())
+      mask_entries(secrets, member);
+    else if (!member.is_string() || !is_own(event.type, {}, name))
+      mask(secrets, member);
 }
 
 /// An agent may write a character as `\\u00e4` or `\\/` where we would not: no search finds that.
@@ -70,25 +126,32 @@ bool is_settled(const redactor& secrets, const json& delta) {
 void mask(const redactor& secrets, turn_result& end) {
   mask(secrets, end.text);
   mask(secrets, end.stop_reason);
-  mask(secrets, end.denials);
+  mask(secrets, end.model);
+  mask_entries(secrets, end.denials);
   if (!end.why)
     return;
   mask(secrets, end.why->message);
-  mask(secrets, end.why->details);
+  mask_members(secrets, end.why->details);
 }
 
 } // namespace
 
 void mask_secrets(const redactor& secrets, session_report& report) {
   for (auto& event : report.events) {
-    mask(secrets, event.data);
+    mask(secrets, event);
     if (event.raw)
       mask_line(secrets, event.raw);
   }
   for (auto& ask : report.asks) {
-    mask(secrets, ask.tool);
+    if (secrets.concerns(ask.tool))
+      ask.shown_tool = secrets.apply(ask.tool);
     mask(secrets, ask.input);
   }
+  if (report.session)
+    mask(secrets, *report.session);
+  if (report.tools)
+    for (auto& tool : *report.tools)
+      mask(secrets, tool);
   if (report.end)
     mask(secrets, *report.end);
 }

@@ -125,8 +125,8 @@ void agent_runner::on_ready() {
 void agent_runner::end_turn(turn_result end) {
   const auto turn = turn_->begin->turn;
   const auto& used = end.usage;
-  runtime_.metrics.usage(end.model, used.input, used.output, used.cache_read, used.cache_write,
-                         end.cost_usd);
+  runtime_.metrics.usage(secrets_.apply(end.model), used.input, used.output, used.cache_read,
+                         used.cache_write, end.cost_usd);
   report_.end = std::move(end);
   turn_.reset();
   open_asks_.clear();

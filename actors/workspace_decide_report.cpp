@@ -125,11 +125,14 @@ private:
 
   void answer(const permission_ask& ask) {
     // The policy of this very moment, not the one the process was started with.
-    const auto by_policy = answer_by_policy(d_.rules().rights, ask.tool);
+    auto by_policy = answer_by_policy(d_.rules().rights, ask.tool);
+    const auto& shown = ask.shown_tool.empty() ? ask.tool : ask.shown_tool;
+    if (by_policy.what == decision::deny)
+      by_policy.message = answer_by_policy(d_.rules().rights, shown).message;
     if (state().open_permissions.contains(ask.id)) {
       json data = json::object();
       data["permission"] = ask.id;
-      data["tool"] = ask.tool;
+      data["tool"] = shown;
       data["decision"] = by_policy.what == decision::allow ? "allow" : "deny";
       data["by"] = "policy";
       data["policy"] = to_string(d_.rules().rights);

@@ -23,9 +23,10 @@ struct agent_event {
 /// The agent waits for a decision about one tool call. Its `permission.requested` event stands in
 /// `adapter_output::events` already.
 struct permission_ask {
-  std::string id; ///< ours; answered through adapter::answer
-  std::string tool;
+  std::string id;   ///< ours; answered through adapter::answer
+  std::string tool; ///< as the agent said it: decides, but may hold a secret
   json input;
+  std::string shown_tool = {}; ///< the same for log and messages, if it does
 };
 
 enum class decision { allow, deny };

@@ -99,3 +99,75 @@ SCENARIO("neighbour of B77: a secret that the agent escapes in its own way is ma
   mask_secrets(secrets, innocent);
   CHECK(innocent.events[0].raw == line);
 }
+
+SCENARIO(
+  "neighbour of B77: values called like parts of our events change what the agent said alone") {
+  const redactor secrets{{"permission", "tool_call", "assistant", "in_progress", "completed",
+                          "decision", "withdrawn", "mcp_server", "toolu_secret", "file_path",
+                          "new_string", "tool_use_id", "native_id", "mcp_servers", "subtype1"}};
+  const auto agent = make_claude_adapter();
+  (void) agent->begin_turn("x");
+  session_report report;
+  const auto hear = [&](const std::string& line) {
+    auto out = agent->on_line(line, false, line.size());
+    for (auto& event : out.events)
+      report.events.push_back(std::move(event));
+    for (auto& ask : out.asks)
+      report.asks.push_back(std::move(ask));
+    for (auto& id : out.withdrawn)
+      report.withdrawn.push_back(std::move(id));
+  };
+  hear(
+    R"({"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use",)"
+    R"("id":"toolu_secret","name":"Edit","input":{"file_path":"a","new_string":"tool_call"}}]}})");
+  hear(R"({"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool",)"
+       R"("tool_name":"Edit","tool_use_id":"toolu_secret","input":{"file_path":"a"}}})");
+  hear(R"({"type":"control_cancel_request","request_id":"r1"})");
+  hear(R"({"type":"user","message":{"content":[{"type":"tool_result",)"
+       R"("tool_use_id":"toolu_secret","content":"in_progress"}]}})");
+  mask_secrets(secrets, report);
+
+  std::vector<std::string> order;
+  for (const auto& event : report.events)
+    order.push_back(event.type);
+  REQUIRE(order
+          == std::vector<std::string>{"item.started", "permission.requested", "permission.resolved",
+                                      "item.completed", "item.started", "item.completed"});
+  const auto& call = report.events[0].data.at("item");
+  CHECK(call.at("kind") == "tool_call");
+  CHECK(call.at("role") == "assistant");
+  CHECK(call.at("status") == "in_progress");
+  json input = {{"[secret]", "a"}, {"[secret] 2", "[secret]"}};
+  CHECK(call.at("input") == input);
+  const auto& asked = report.events[1].data;
+  const auto& resolved = report.events[2].data;
+  CHECK(asked.at("permission") == report.asks.at(0).id);
+  CHECK(resolved.at("permission") == report.withdrawn.at(0));
+  CHECK(asked.at("item") == call.at("id"));
+  CHECK(resolved.at("decision") == "withdrawn");
+  CHECK(report.events[3].data.at("item").at("id") == call.at("id"));
+  CHECK(report.events[3].data.at("item").at("status") == "completed");
+  const auto& result = report.events[5].data.at("item");
+  CHECK(result.at("content") == "[secret]");
+  CHECK(result.at("call") == call.at("id"));
+  // An id that the agent chose may hold a secret: masked, but everywhere alike.
+  for (const auto* same : {&call, &asked, &result})
+    CHECK(same->at("tool_use_id") == "[secret]");
+}
+
+SCENARIO("neighbour of B77: secrets among tools, models and conversation ids reach no log") {
+  const redactor secrets{{"WebFetch", "sk-secret-1"}};
+  session_report report;
+  report.session = "sk-secret-1";
+  report.tools = {"Read", "mcp__sk-secret-1"};
+  report.asks.push_back({"p1", "WebFetch", json::object()});
+  report.end.emplace();
+  report.end->model = "sk-secret-1";
+  mask_secrets(secrets, report);
+  CHECK(report.session == "[secret]");
+  CHECK(report.tools == std::vector<std::string>{"Read", "mcp__[secret]"});
+  CHECK(report.end->model == "[secret]");
+  // The policy judges what the agent wants to use, not what the log says of it.
+  CHECK(report.asks[0].tool == "WebFetch");
+  CHECK(report.asks[0].shown_tool == "[secret]");
+}
