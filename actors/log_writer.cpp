@@ -29,6 +29,15 @@ bool log_failed(errc code) {
   return code == errc::full || code == errc::io;
 }
 
+/// What is answered while the log is refusing: unlike the append whose failure made it refuse, nothing
+/// of these can have been written.
+error until_well(error why) {
+  if (why.code == errc::io)
+    why.code = errc::unavailable;
+  why.retryable = true;
+  return why;
+}
+
 struct waiting_append {
   append_ptr request;
   append_promise promise;
@@ -51,7 +60,7 @@ struct log_writer_state {
       recover();
     if (refusing) {
       deps->metrics.append_refused(to_string(refusing->code));
-      promise.deliver(refused(*refusing));
+      promise.deliver(refused(until_well(*refusing)));
       return;
     }
     waiting.push_back({std::move(request), std::move(promise)});

@@ -17,9 +17,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -267,8 +269,10 @@ std::string rocks_database::background_problem() const {
 }
 
 error to_error(const rocksdb::Status& status, std::string_view doing) {
+  // RocksDB has no code for a quota that is used up, only the system's text.
+  static const auto over_quota = std::generic_category().message(EDQUOT);
   auto code = errc::io;
-  if (status.IsNoSpace())
+  if (status.IsNoSpace() || status.ToString().find(over_quota) != std::string::npos)
     code = errc::full;
   else if (status.IsCorruption())
     code = errc::corrupt;

@@ -1,6 +1,7 @@
 #include "storage/rocks_event_log.hpp"
 
 #include "base/logging.hpp"
+#include "storage/files.hpp"
 #include "storage/key_codec.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/wal_check.hpp"
@@ -222,7 +223,17 @@ bool rocks_event_log::try_recover() {
     refused_bytes_ = 0;
     must_reopen = !failure_.empty() || !database_ || !database_->background_problem().empty();
   }
-  return !must_reopen || reopen();
+  return !must_reopen || (takes_bytes() && reopen());
+}
+
+// The free space of a file system says nothing about a quota, nor about a disk that fails.
+bool rocks_event_log::takes_bytes() const {
+  constexpr std::size_t as_a_reopen_writes = 1 << 20;
+  const auto probe = directory_.path() / "tidemark.probe";
+  const auto written = files::write_durably(probe, std::string(as_a_reopen_writes, '.'));
+  std::error_code ignored;
+  std::filesystem::remove(probe, ignored);
+  return written.has_value();
 }
 
 log_health rocks_event_log::health() const {

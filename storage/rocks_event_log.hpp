@@ -71,6 +71,7 @@ private:
   /// Makes sure that a log that had events still has some.
   expected<void> compare_with_mark(position head);
   bool reopen();
+  [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
   [[nodiscard]] position durable_head() const;
   [[nodiscard]] expected<lease> borrow() const;

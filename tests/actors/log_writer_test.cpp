@@ -81,7 +81,9 @@ SCENARIO("a log that failed refuses until it has recovered by itself") {
   const auto stream = stage.log.acquire("w").value();
   stage.log.fail_next(errc::io);
   REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::io);
-  REQUIRE(stage.append(stage.next(stream, 0))->result.error().why.code == errc::io);
+  const auto later = stage.append(stage.next(stream, 0));
+  REQUIRE(later->result.error().why.code == errc::unavailable);
+  CHECK(later->result.error().why.retryable);
   REQUIRE(
     test::poll_until([&] { return stage.append(stage.next(stream, 0))->result.has_value(); }));
 }

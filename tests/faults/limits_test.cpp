@@ -1,10 +1,12 @@
 // What the operating system gives runs out while the server runs, and comes back.
 #include "tests/faults/server_limits.hpp"
+#include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <unistd.h>
 
 using namespace tidemark;
@@ -120,6 +122,50 @@ SCENARIO("a server that may start no more processes fails turns with the cause, 
   }
   CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
   check_whole(stage, "demo", {refused});
+}
+
+SCENARIO(
+  "B68: a quota that is used up refuses work with its cause, can be read, and heals by itself") {
+  const temp_dir place;
+  const std::string used_up = place / "used-up";
+  scene stage({.environment = {{"LD_PRELOAD", program("libexhausted_quota.so")},
+                               {"EXHAUSTED_QUOTA_FILE", used_up}}});
+  CHECK(outcome_of(stage.run("demo", "ECHO before")) == "succeeded");
+  for (int round = 0; round < 2; ++round) {
+    INFO("round " << round);
+    const auto before = stage.events("demo");
+    write_file(used_up, "");
+    const auto refusals = [&] { return std::filesystem::file_size(used_up); };
+    for (int i = 0; i < 3; ++i) {
+      const auto refused = stage.client.post(
+        of("demo", "turns"), json::object({{"prompt", "TOOL touch must-not-exist"}}));
+      INFO(refused.body);
+      // What the first one wrote is not known; of the others nothing was.
+      CHECK(refused.status == (i == 0 ? 500 : 503));
+      CHECK(refused.body.find("quota") != std::string::npos);
+    }
+    for (int attempts = 0; attempts < 2; ++attempts) { // of the log to go on by itself
+      const auto so_far = refusals();
+      CHECK(poll_until([&] { return refusals() > so_far; }));
+      CHECK(stage.events("demo") == before);
+    }
+    const auto ready = stage.client.get("/ready");
+    INFO(ready.body);
+    CHECK(ready.status == 503);
+    CHECK(ready.body.find("quota") != std::string::npos);
+    CHECK(stage.client.get("/health").status == 200);
+    CHECK(metric(stage.client.get("/metrics").body, "tidemark_log_accepting") == Approx(0));
+    std::filesystem::remove(used_up);
+    CHECK(poll_until([&] { return stage.client.get("/ready").status == 200; }, seconds(60)));
+    CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
+  }
+  CHECK_FALSE(std::filesystem::exists(stage.server.workspace("demo") + "/must-not-exist"));
+  const auto before = stage.events("demo");
+  stage.kill_and_restart();
+  const auto after = stage.events("demo");
+  REQUIRE(after.size() >= before.size());
+  CHECK(std::equal(before.begin(), before.end(), after.begin()));
+  check_whole(stage, "demo", {});
 }
 
 SCENARIO("a server that gets no more memory refuses or ends, and loses nothing acknowledged") {
