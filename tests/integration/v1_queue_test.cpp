@@ -78,6 +78,7 @@ SCENARIO("B63: clients whose network goes without a word are dropped, and only t
   };
   const double alone = connections(); // with the one that asks
   sse_reader other(stage.client, message_stream_path, message_stream("other", "SLOW 4000"));
+  stage.await_event("other", "turn.started");
   sse_reader follower(stage.client, of("other", "events"));
   sse_reader running(stage.client, message_stream_path, message_stream("demo", "SLOW 4000"));
   stage.await_event("demo", "turn.started");
