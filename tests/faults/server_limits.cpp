@@ -57,14 +57,6 @@ std::size_t open_descriptors(const scene& stage) {
   return static_cast<std::size_t>(metric(stage.client.get("/metrics").body, "process_open_fds"));
 }
 
-std::uint64_t status_figure(pid_t of, const std::string& name) {
-  const std::string status = read_file("/proc/" + std::to_string(of) + "/status");
-  const auto at = status.find("\n" + name + ":");
-  return at == std::string::npos
-           ? 0
-           : std::strtoull(status.c_str() + at + name.size() + 2, nullptr, 10);
-}
-
 std::string mark_of(const server_process& server) {
   const std::string text = read_file(server.path("data") + "/instance");
   return "TIDEMARK_INSTANCE=" + text.substr(0, text.find('\n'));

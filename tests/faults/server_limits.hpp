@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/integration/scene.hpp"
+#include "tests/support/process_memory.hpp"
 
 #include <cstddef>
 #include <string>
@@ -42,8 +43,6 @@ private:
 /// By the server's own account: nobody else may look at the descriptors of a process that protects
 /// itself. The connection that asks is one of them.
 std::size_t open_descriptors(const scene& stage);
-/// A figure of /proc/<pid>/status: kB for sizes, else a count.
-std::uint64_t status_figure(pid_t of, const std::string& name);
 /// The mark that the server's agents and all that they start carry.
 std::string mark_of(const server_process& server);
 

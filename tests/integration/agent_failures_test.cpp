@@ -71,6 +71,25 @@ std::string sha256_of(const std::string& file, const std::string& text) {
   return sum && std::fread(hex.data(), 1, hex.size(), sum.get()) == hex.size() ? hex : "";
 }
 
+/// Turns whose helpers hold stdout, one after the other.
+void leave_no_descriptor_open(int turns) {
+  scene stage;
+  const auto descriptors = [&] {
+    return metric(stage.client.get("/metrics").body, "process_open_fds");
+  };
+  stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0");
+  const double before = descriptors();
+  for (int i = 0; i < turns; ++i) {
+    CHECK(outcome_of(stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0")) == "succeeded");
+    CHECK(poll_until([&] { // it may still take a prompt while it ends
+      return metric(stage.client.get("/metrics").body, "tidemark_agents_live") == 0;
+    }));
+  }
+  const json died = stage.run("demo", "ORPHAN 300\nEXIT 5");
+  CHECK(int_or(object_at(data_of(died), "exit"), "code", -1) == 5);
+  CHECK(poll_until([&] { return descriptors() <= before + 2; }));
+}
+
 } // namespace
 
 SCENARIO(
@@ -243,21 +262,11 @@ SCENARIO("B02: an agent that hangs after its result holds up neither its turn no
 }
 
 SCENARIO("B04: turns whose helpers hold stdout leave no descriptor open, and their exit is told") {
-  scene stage;
-  const auto descriptors = [&] {
-    return metric(stage.client.get("/metrics").body, "process_open_fds");
-  };
-  stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0");
-  const double before = descriptors();
-  for (int i = 0; i < 15; ++i) {
-    CHECK(outcome_of(stage.run("demo", "ORPHAN 300\nRESULT\nEXIT 0")) == "succeeded");
-    CHECK(poll_until([&] { // it may still take a prompt while it ends
-      return metric(stage.client.get("/metrics").body, "tidemark_agents_live") == 0;
-    }));
-  }
-  const json died = stage.run("demo", "ORPHAN 300\nEXIT 5");
-  CHECK(int_or(object_at(data_of(died), "exit"), "code", -1) == 5);
-  CHECK(poll_until([&] { return descriptors() <= before + 2; }));
+  leave_no_descriptor_open(15);
+}
+
+SCENARIO("B04: the same a hundred times", "[long][.]") {
+  leave_no_descriptor_open(100);
 }
 
 SCENARIO("B02, B04: helpers that hold stdout do not keep the turn open, and do not outlive it") {

@@ -164,7 +164,7 @@ SCENARIO(
   check_delivery(60);
 }
 
-SCENARIO("contract, Pending results: delivered xor pending, many times", "[.][delivery-long]") {
+SCENARIO("contract, Pending results: delivered xor pending, many times", "[long][.]") {
   for (int round = 0; round < 10; ++round)
     check_delivery(150);
 }

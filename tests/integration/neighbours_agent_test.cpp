@@ -3,6 +3,7 @@
 #include "tests/integration/contract_scene.hpp"
 #include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
+#include "tests/support/process_memory.hpp"
 #include "tests/support/sanitized.hpp"
 
 #include <catch2/catch.hpp>
@@ -49,14 +50,6 @@ stand_in_agent agent_that(const std::string& each) {
 
 std::string text_of(const json& completed) {
   return string_or(data_of(completed), "text");
-}
-
-long peak_memory_kib(pid_t pid) {
-  std::istringstream lines(read_file("/proc/" + std::to_string(pid) + "/status"));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("VmHWM:"))
-      return std::stol(line.substr(6));
-  return -1;
 }
 
 } // namespace
@@ -108,7 +101,7 @@ SCENARIO("neighbour of B19: a line of 100 MB, whole or never ending, costs itsel
   CHECK(stage.client.remove(of("demo", "queue/current")).status == 200);
   CHECK(outcome_of(stage.completion("demo", endless)) == "cancelled");
   CHECK(text_of(stage.run("demo", "go")) == "small");
-  CHECK((sanitized || peak_memory_kib(stage.server.pid()) < 100 * 1024));
+  CHECK((sanitized || status_figure(stage.server.pid(), "VmHWM") < 100 * 1024));
 }
 
 SCENARIO("neighbour of B25: a line nested deeper than any parser's stack is kept as noise") {

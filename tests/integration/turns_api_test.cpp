@@ -12,6 +12,25 @@ using namespace tidemark;
 using namespace tidemark::test;
 using std::chrono::seconds;
 
+namespace {
+
+/// Interrupts one turn after the other within its first 60 ms.
+void interrupt_early(int turns) {
+  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"},
+                               {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
+  for (int i = 0; i < turns; ++i) {
+    const std::string late = "LATEINIT " + std::to_string(i % 2 == 0 ? 0 : 60) + "\n";
+    const std::string turn = stage.submit("demo", late + "WORDS 1000 10");
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 20 * 3)); // the moment that is tried
+    REQUIRE(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
+    const json completed = stage.completion("demo", turn, seconds(15));
+    INFO("round " << i << ": " << completed.dump());
+    CHECK(outcome_of(completed) == "cancelled");
+  }
+}
+
+} // namespace
+
 SCENARIO("an accepted turn is in the log and can be asked for until it has its result") {
   scene stage;
   const auto reply =
@@ -166,17 +185,11 @@ SCENARIO("B16: an interrupt that is never acknowledged is escalated and ends as 
 }
 
 SCENARIO("B17: an interrupt at the very start of a turn is not lost") {
-  scene stage({.environment = {{"TIDEMARK_AGENT_INTERRUPT_GRACE", "500ms"},
-                               {"TIDEMARK_AGENT_KILL_GRACE", "300ms"}}});
-  for (int i = 0; i < 20; ++i) {
-    const std::string late = "LATEINIT " + std::to_string(i % 2 == 0 ? 0 : 60) + "\n";
-    const std::string turn = stage.submit("demo", late + "WORDS 1000 10");
-    std::this_thread::sleep_for(std::chrono::milliseconds(i * 3)); // the moment that is tried
-    REQUIRE(stage.client.post(of("demo", "turns/" + turn + "/interrupt")).status < 300);
-    const json completed = stage.completion("demo", turn, seconds(15));
-    INFO("round " << i << ": " << completed.dump());
-    CHECK(outcome_of(completed) == "cancelled");
-  }
+  interrupt_early(20);
+}
+
+SCENARIO("B17: the same two hundred times", "[long][.]") {
+  interrupt_early(200);
 }
 
 SCENARIO(

@@ -56,6 +56,7 @@ ws_client::ws_client(const http_client& server, const std::string& path, options
   : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
     how_(std::move(how)) {
   shake_hands(server, path, how_);
+  pace_ = how_.bytes_per_second;
   if (how_.reads) {
     thread_ = std::thread([this] { run(); });
   }
@@ -147,7 +148,6 @@ bool ws_client::resize(std::int64_t rows, std::int64_t columns) {
 void ws_client::run() {
   std::string bytes = std::move(early_);
   std::array<char, 65'536> piece{};
-  const long pace = how_.bytes_per_second;
   for (;;) {
     while (status_ == 101 && take_frame(bytes)) {}
     const auto got = ::recv(socket_, piece.data(), piece.size(), 0);
@@ -155,7 +155,8 @@ void ws_client::run() {
       break;
     }
     bytes.append(piece.data(), static_cast<std::size_t>(got));
-    if (pace > 0) {
+    received_ += static_cast<std::size_t>(got);
+    if (const long pace = pace_; pace > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(got * 1'000'000 / pace));
     }
   }

@@ -70,8 +70,13 @@ public:
   [[nodiscard]] std::string close_reason() const;
   [[nodiscard]] std::size_t pings() const;
   [[nodiscard]] std::size_t pongs() const;
+  /// Bytes since the handshake, also of frames that are not whole yet.
+  [[nodiscard]] std::size_t received() const { return received_; }
   /// What the server sent against RFC 6455 or the contract; empty if nothing.
   [[nodiscard]] std::string fault() const;
+
+  /// Reads on as fast as it comes.
+  void hurry() { pace_ = 0; }
 
   enum class farewell { close_frame, fin, reset };
   void leave(farewell how = farewell::close_frame);
@@ -86,6 +91,8 @@ private:
 
   int socket_ = -1;
   std::atomic<bool> leaving_ = false;
+  std::atomic<long> pace_ = 0;
+  std::atomic<std::size_t> received_ = 0;
   int status_ = 0;
   options how_;
   std::string early_; // came with the handshake's answer
