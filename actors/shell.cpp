@@ -23,12 +23,15 @@ using namespace std::chrono_literals;
 using gone_atom = caf::atom_constant<caf::atom("gone")>;
 /// The terminal has taken all that was typed.
 using taken_atom = caf::atom_constant<caf::atom("taken")>;
+using record_atom = caf::atom_constant<caf::atom("record")>;
 
 /// Of one read: as a message of a client that takes a kilobyte a second it is through within
 /// http.write_timeout.
 constexpr std::size_t piece_bytes = 8 << 10;
 /// Typed text beyond this waits in its client.
 constexpr std::size_t input_room = 64 << 10;
+/// Between attempts to have the end in the log, while that refuses.
+constexpr auto record_again = 1s;
 /// How long the end of a shell is kept for a client that comes back.
 constexpr auto end_kept = 60s;
 
@@ -45,6 +48,7 @@ public:
       record_(std::move(record)),
       shown_(runtime->options.scrollback_bytes),
       idle_(std::in_place, runtime->io.get_executor()),
+      again_(std::in_place, runtime->io.get_executor()),
       grace_(std::in_place, runtime->io.get_executor()) {}
 
   caf::behavior make_behavior() override {
@@ -72,6 +76,7 @@ public:
       },
       [this](taken_atom) { admit_input(); },
       [this](gone_atom) { gone(); },
+      [this](record_atom) { record_end(); },
       [this](idle_atom) { quit(); },
     };
   }
@@ -83,6 +88,7 @@ public:
       runtime_.metrics.shell_closed("server");
     process_.reset(); // kills the tree if this end was not asked for
     idle_.reset();
+    again_.reset();
     grace_.reset();
     refuse({errc::unavailable, "the shell has ended", true});
     refuse_input();
@@ -274,7 +280,7 @@ private:
   void close(const std::string& reason, const std::string& by, caf::response_promise& answer) {
     if (record_->closed || (!process_ && !exit_)) {
       answer.deliver(true);
-      if (audience_.empty())
+      if (audience_.empty() && is_recorded_)
         quit();
       return;
     }
@@ -316,13 +322,18 @@ private:
   void record_end() {
     record(close_shell{record_->info.id, reason_, closed_by_, exit_->code, exit_->signal}, false,
            [this](const expected<void>& outcome) {
-             if (!outcome)
-               logging::warning("shell", "the end of shell {} is not in the log yet: {}",
-                                record_->info.id, outcome.error().describe());
+             is_recorded_ = outcome || !record_->opened;
+             if (!is_recorded_) {
+               if (!record_->closed)
+                 logging::warning("shell", "the end of shell {} is not in the log yet: {}",
+                                  record_->info.id, outcome.error().describe());
+               again_->start(record_again, [this] { tell_self(record_atom::value); });
+             }
              closed();
            });
   }
 
+  /// Its clients hear of the end at once, also if the log does not take it yet.
   void closed() {
     record_->closed = true;
     answer_closing();
@@ -332,6 +343,8 @@ private:
   }
 
   void keep_end() {
+    if (!is_recorded_)
+      return;
     if (end_told_ || !record_->opened || !audience_.is_kept())
       return quit();
     idle_->start(end_kept, [this] { tell_self(idle_atom::value); });
@@ -376,11 +389,13 @@ private:
   std::optional<terminal_size> applied_;
   // Gone with the actor's life, because whoever holds its last handle may outlive the io_context.
   std::optional<one_shot> idle_;  // without a client, and after the end
+  std::optional<one_shot> again_; // until the end is recorded
   std::optional<one_shot> grace_; // between HUP and KILL
   std::string reason_;            // why it ends; empty while it runs
   std::string closed_by_;         // with the reason `client`
   std::optional<child_exit> exit_;
-  bool end_told_ = false; // to a client
+  bool end_told_ = false;    // to a client
+  bool is_recorded_ = false; // the end, in the log
   caf::response_promise opening_;
   std::vector<caf::response_promise> closing_;
   std::vector<std::pair<std::uint64_t, caf::response_promise>> typing_; // waits for room

@@ -86,9 +86,6 @@ void workspace_shell::start() {
 }
 
 void workspace_shell::on_command(const command_ptr& what, reply_promise promise) {
-  // Also if it is refused: then the next recovery closes it in the log.
-  if (const auto* closed = std::get_if<close_shell>(what.get()))
-    deps.slot->shells.erase(closed->shell);
   if (now_in == phase::recovering) {
     waiting.emplace_back(what, std::move(promise));
     // Whoever asks now finds out now whether the log is well again, not when it is tried next.

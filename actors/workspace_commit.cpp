@@ -71,6 +71,10 @@ void workspace_shell::committed(const append_reply& reply) {
     stream.head_hash = reply.result->hashes.back();
   figures.committed(reply.events);
   figures.standing(working);
+  // What still runs for its actor stays known to the next recovery until its end is stored.
+  if (std::ranges::any_of(reply.events, [](const auto& e) { return e->type == "shell.closed"; }))
+    std::erase_if(deps.slot->shells,
+                  [this](const auto& shell) { return !working.open_shells.contains(shell); });
   for (const auto& e : reply.events) {
     if (e->type == "turn.completed")
       environments.erase(e->turn);

@@ -172,6 +172,10 @@ std::string repair_utf8(std::string_view text) {
 }
 
 expected<json> parse_json(std::string_view text, std::size_t max_values) {
+  // The library takes a NUL for the end, whatever follows it (and RFC 8259 has none outside strings
+  // nor, unescaped, within).
+  if (text.find('\0') != text.npos)
+    return fail(errc::invalid_argument, "not valid JSON: a NUL byte");
   const auto size = check_size(text, max_values);
   if (size == size_check::too_deep)
     return fail(errc::invalid_argument, "JSON nested deeper than 512 levels");

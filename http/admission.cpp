@@ -103,6 +103,8 @@ std::optional<request_refusal> refuse_request(const bhttp::request_header<>& hea
   if (is_framed_doubtfully(head))
     return refusal(400, "invalid_argument",
                    "the only Transfer-Encoding is chunked, and then without Content-Length");
+  if (head.version() == 11 && head.count(bhttp::field::host) == 0) // RFC 9112, 3.2
+    return refusal(400, "invalid_argument", "the header Host is missing");
   if (const auto twice = ambiguous(head); !twice.empty())
     return refusal(400, "invalid_argument", fmt::format("the header {} is given twice", twice));
   if (auto stranger = refuse_stranger(head, with_body, options))

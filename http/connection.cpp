@@ -239,7 +239,7 @@ task<bool> connection::answer(problem what, std::map<std::string, std::string> h
   info.err_id = log_failure("http", what.code, what.detail, what.status);
   info.code = what.status == 401 ? "UNAUTHORIZED" : "INVALID_REQUEST";
   info.message = what.detail;
-  info.retryable = what.status == 503 || what.status == 408;
+  info.retryable = what.status == 503 || what.status == 408 || what.status == 429;
   what.facts["error"] = to_json(info);
   auto head = response_head{};
   head.status = what.status;

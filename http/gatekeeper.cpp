@@ -124,13 +124,17 @@ void gatekeeper::look_again(clock::time_point now) {
   const auto state = file_state::of(options_.tokens_file);
   if (state == *file_)
     return;
-  *file_ = state;
   auto read = state.there() ? read_tokens_file(options_.tokens_file) : std::vector<api_token>{};
+  // What it says is final until it changes; that it could not be read now is not: a revocation may
+  // stand in it.
+  const auto is_final = read || read.error().code == errc::invalid_argument;
+  if (is_final)
+    *file_ = state;
   if (!read) {
-    logging::error("http", "{} is broken, its former tokens stay in force: {}",
-                   options_.tokens_file, read.error().describe());
+    complain(read.error().describe());
     return;
   }
+  complaint_.clear();
   if (!state.there())
     logging::error("http", "{} (http.tokens_file) is gone: its tokens grant nothing now",
                    options_.tokens_file);
@@ -139,6 +143,15 @@ void gatekeeper::look_again(clock::time_point now) {
   std::move(read->begin(), read->end(), std::back_inserter(tokens_));
   logging::info("http", "{} was read again: {} tokens", options_.tokens_file,
                 tokens_.size() - static_cast<std::size_t>(own));
+}
+
+/// Once, however often the same is found.
+void gatekeeper::complain(std::string why) {
+  if (why == complaint_)
+    return;
+  complaint_ = std::move(why);
+  logging::error("http", "{} is broken, its former tokens stay in force: {}", options_.tokens_file,
+                 complaint_);
 }
 
 /// Compares with every token, each in constant time, so that time tells nothing of how many there

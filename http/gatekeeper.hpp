@@ -65,12 +65,14 @@ private:
   struct file_state;
 
   void look_again(clock::time_point now);
+  void complain(std::string why);
   [[nodiscard]] const api_token* find(std::string_view token, timestamp now) const;
 
   const http_options& options_;
   std::mutex mutex_; // guards all below
   std::vector<api_token> tokens_;
-  std::unique_ptr<file_state> file_;
+  std::unique_ptr<file_state> file_; ///< of the file that was last read or found unfit
+  std::string complaint_;            ///< why it is not in force; empty: it is
   clock::time_point looked_{};
   failed_attempts failures_;
   std::set<std::pair<std::string, std::string>> proven_; // address and token id that were let in

@@ -67,13 +67,14 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 }
 
 std::string host_of(std::string_view authority) {
-  std::string_view host = authority;
-  if (host.starts_with('[')) {
-    const auto end = host.find(']');
-    host = end == host.npos ? host : host.substr(1, end - 1);
-  } else {
-    host = host.substr(0, host.find(':'));
-  }
+  const auto bracket = authority.starts_with('[') ? authority.find(']') : authority.npos;
+  const auto end = bracket == authority.npos ? authority.find(':') : bracket + 1;
+  auto host = authority.substr(0, end);
+  const auto port = end < authority.size() ? authority.substr(end) : std::string_view{};
+  if (!port.empty() && (port[0] != ':' || port.find_first_not_of("0123456789", 1) != port.npos))
+    host = authority;
+  else if (bracket != authority.npos)
+    host = authority.substr(1, bracket - 1);
   std::string out{host};
   for (auto& c : out)
     c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

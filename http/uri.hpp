@@ -24,6 +24,7 @@ target_parts split_target(std::string_view target);
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
 
 /// Host of an authority without its port: `[::1]:7021` gives `::1`, `Example.org:80` `example.org`.
+/// What has something else than a port behind its host comes back whole, and names no host.
 std::string host_of(std::string_view authority);
 
 } // namespace tidemark

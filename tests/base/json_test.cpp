@@ -36,6 +36,11 @@ SCENARIO("JSON is read as agents and clients really send it") {
     CHECK(parse_json(R"({"a,[{":",,,,[[[\",,","b":1})", 3).has_value());
     CHECK_FALSE(parse_json("[1,2,3]", 3).has_value());
   }
+  SECTION("a NUL does not hide what follows it") {
+    using namespace std::string_literals;
+    CHECK_FALSE(parse_json("{}\0{}"s).has_value());
+    CHECK_FALSE(parse_json("{}\0"s).has_value());
+  }
   SECTION("numbers out of range do not throw") {
     CHECK(parse_json(R"({"n":18446744073709551616})").has_value());
     CHECK_NOTHROW(parse_json(R"({"n":1e999})"));

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 using namespace tidemark;
@@ -41,6 +42,22 @@ struct gate_with_file {
 
   temp_dir directory;
   http_options options;
+};
+
+/// No file can be opened as long as it lives.
+class no_descriptors {
+public:
+  no_descriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{0, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  no_descriptors(const no_descriptors&) = delete;
+  no_descriptors& operator=(const no_descriptors&) = delete;
+
+private:
+  rlimit before_{};
 };
 
 int status_of(const tl::expected<caller, refused_entry>& outcome) {
@@ -204,6 +221,18 @@ SCENARIO("a change of the tokens file counts without a restart") {
     CHECK(status_of(gate.admit("other", "z", scope::read)) == 401);
     // Looked at for sure by now or in a second; in force either way.
     CHECK(admitted("new"));
+  }
+  WHEN("the file cannot be read for a moment, without having changed since") {
+    file.write({named("a", "newest", {scope::read})});
+    {
+      const no_descriptors shortage;
+      const auto looked_by = std::chrono::steady_clock::now() + std::chrono::milliseconds{1500};
+      CHECK(poll_until(
+        [&] { return !admitted("new") || std::chrono::steady_clock::now() > looked_by; }));
+      CHECK(admitted("new"));
+    }
+    CHECK(poll_until([&] { return admitted("newest").has_value(); }));
+    CHECK(status_of(admitted("new")) == 401);
   }
   WHEN("something else than a file takes its place") {
     std::filesystem::remove(file.options.tokens_file);

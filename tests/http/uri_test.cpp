@@ -67,6 +67,8 @@ SCENARIO("a page of another host may not ask, nor a name that a stranger's DNS p
   CHECK_FALSE(refuse_origin("[::1]:7021", "http://[::1]:7022", true).empty());
   CHECK(refuse_origin("[::1]:7021", "http://[::1]:7021", false).empty());
   CHECK(refuse_origin("localhost:80", "http://LOCALHOST", false).empty());
+  for (const char* disguised : {"[::1].evil.example", "[::1]evil", "127.0.0.1:80:evil.example"})
+    CHECK_FALSE(refuse_origin(disguised, "", false).empty());
   CHECK(refuse_site("").empty());
   CHECK(refuse_site("none").empty());
   CHECK(refuse_site("same-origin").empty());

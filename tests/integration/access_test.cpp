@@ -177,6 +177,7 @@ SCENARIO("an address that guesses tokens is slowed down, one that works there is
     stage.client.send({.path = "/ready", .headers = {{"Authorization", "Bearer guess"}}});
   CHECK(refused.status == 429);
   CHECK(refused.headers.count("retry-after") == 1);
+  CHECK(bool_or(object_at(refused.parsed(), "error"), "retryable", false));
   CHECK(stage.client.get("/ready").status == 200);
   CHECK(stage.client.get("/metrics")
           .body.find("tidemark_http_limit_hits_total{limit=\"failed_attempts\"}")

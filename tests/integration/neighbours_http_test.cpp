@@ -226,6 +226,8 @@ SCENARIO("neighbour of B73: requests at the edges of HTTP get the answer that HT
     {"100 Continue before a body over the limit", 413, post,
      "Expect: 100-continue\r\nContent-Length: 99999999999\r\n", ""},
     {"another expectation", 417, post, "Expect: miracles\r\nContent-Length: 20\r\n", ""},
+    {"an object, a NUL and another object", 400, post, "Content-Length: 41\r\n",
+     echo + '\0' + R"({"content":"ECHO y"})"},
     {"two Hosts", 400, "GET /health HTTP/1.1", "Host: other\r\n", ""},
     {"two tokens", 400, "GET /api/v1/status HTTP/1.1", "Authorization: Bearer wrong\r\n", ""},
     {"a blank before the colon", 400, "GET /health HTTP/1.1", "X-Odd : 1\r\n", ""},
@@ -250,6 +252,9 @@ SCENARIO("neighbour of B73: requests at the edges of HTTP get the answer that HT
       CHECK((said && said->is_object()));
     }
   }
+  raw_client nameless(stage.old.server().port);
+  nameless.send("GET /health HTTP/1.1\r\n\r\n");
+  CHECK(status_of(nameless.read_all()) == 400);
   // A stream in HTTP/1.0 has no chunks: its end is the connection's.
   const auto old =
     ask(stage, "POST /api/v1/message/stream HTTP/1.0", "Content-Length: 20\r\n", echo);

@@ -223,3 +223,28 @@ SCENARIO("shells can be switched off") {
   CHECK(string_or(error_of(reply), "message").find("shell.enabled") != std::string::npos);
   CHECK(stage.client.get(shells_path).status == 503);
 }
+
+SCENARIO(
+  "the end of a shell that the full log does not take is stored as it was, once there is room") {
+  const small_disk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  const scene stage({.environment = {{"TIDEMARK_DATA_DIR", (disk.path() / "data").string()},
+                                     {"TIDEMARK_LOG_MIN_FREE", "8MiB"}}});
+  const std::string id = open_shell(stage, "demo");
+  const auto client = attach(stage, id, "?keep=true");
+  const auto ballast = disk.path() / "ballast";
+  const auto free = std::filesystem::space(disk.path()).available;
+  write_file(ballast, std::string(free - (4U << 20), '.'));
+  REQUIRE(poll_until([&] { return stage.client.get("/ready").status == 503; }));
+  CHECK(stage.client.remove(shells_path + "/" + id).status == 200); // its client need not wait
+  CHECK(list_shells(stage).empty());
+
+  std::filesystem::remove(ballast);
+  const json closed = closing_of(stage, "demo", id);
+  CHECK(string_or(closed, "reason") == "client");
+  CHECK(string_or(closed, "by") != "");
+  CHECK(count_of(stage.events("demo"), "shell.closed") == 1);
+}
