@@ -10,7 +10,9 @@
 #include <optional>
 #include <string>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -36,8 +38,13 @@ bool make_private_directory(const fs::path& directory) {
   fs::create_directories(directory, failed);
   if (failed)
     return false;
-  fs::permissions(directory, fs::perms::owner_all, failed);
-  return !failed;
+  // Not through a link that somebody put there: it would close the link's target to others.
+  const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0)
+    return false;
+  const bool is_private = ::fchmod(opened, S_IRWXU) == 0;
+  ::close(opened);
+  return is_private;
 }
 
 agent_places places_of(const agent_options& options, const std::string& workspace) {

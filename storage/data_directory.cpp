@@ -1,5 +1,6 @@
 #include "storage/data_directory.hpp"
 
+#include "base/logging.hpp"
 #include "storage/files.hpp"
 #include "storage/wal_check.hpp"
 
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -84,6 +86,21 @@ std::string holder_in(int lock) {
   return holder;
 }
 
+/// One that was there before, made by hand or by a volume, is often open to all, and the log is what
+/// everybody has said.
+void close_to_others(const std::filesystem::path& directory) {
+  struct stat found {};
+  constexpr mode_t others = S_IRWXG | S_IRWXO;
+  if (::stat(directory.c_str(), &found) != 0 || (found.st_mode & others) == 0)
+    return;
+  if (::chmod(directory.c_str(), found.st_mode & ~others & 07777) == 0)
+    logging::info("storage", "{} was open to other users and is for its owner only now",
+                  directory.string());
+  else
+    logging::warning("storage", "other users may look into {} ({}): chmod go-rwx it",
+                     directory.string(), std::strerror(errno));
+}
+
 bool has_wal(const std::filesystem::path& directory) {
   std::error_code code;
   const std::filesystem::directory_iterator entries{directory, code};
@@ -118,6 +135,8 @@ expected<data_directory> data_directory::open(std::filesystem::path path, bool r
   } else if (auto there = directory.require_files(accept_wal_loss); !there) {
     return tl::unexpected(there.error());
   }
+  if (!read_only)
+    close_to_others(directory.path_);
   return directory;
 }
 

@@ -214,3 +214,23 @@ SCENARIO("B42: workspaces whose names differ by a sign share nothing, and keep t
   CHECK(string_or(environment_seen(stage, "a.b"), "cwd") == string_or(seen[2], "cwd"));
   CHECK(count_of(stage.events("a.b"), "session.lost") == 0);
 }
+
+SCENARIO(
+  "a link in the place of an agent's own directory is refused, and its target left as it is") {
+  namespace fs = std::filesystem;
+  scene stage;
+  CHECK(outcome_of(stage.run("demo", "hello")) == "succeeded");
+  const fs::path home = stage.server.path("data/agents/demo/home");
+  const fs::path target = stage.server.path("public");
+  REQUIRE(fs::is_directory(home));
+  fs::create_directory(target);
+  fs::permissions(target, fs::perms::all);
+  fs::remove_all(home);
+  fs::create_directory_symlink(target, home);
+  CHECK(stage.client.post(of("demo", "session/reset")).status == 200); // a new process
+  const json completed = stage.run("demo", "hello");
+  INFO(completed.dump());
+  CHECK(outcome_of(completed) == "failed");
+  CHECK(string_or(error_of(completed), "code") == "RUNTIME_UNAVAILABLE");
+  CHECK(fs::status(target).permissions() == fs::perms::all);
+}

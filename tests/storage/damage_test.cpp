@@ -251,6 +251,23 @@ SCENARIO("what a server keeps beside its log is no foreign content") {
   CHECK(open_log(directory.path())->streams().empty());
 }
 
+SCENARIO("a log's directory that others could look into is closed to them, a foreign one is not") {
+  using std::filesystem::perms;
+  const auto others = perms::group_all | perms::others_all;
+  const temporary_directory directory;
+  const bool foreign = GENERATE(false, true);
+  if (foreign)
+    overwrite(directory.path() / "thesis.txt", "years of work");
+  std::filesystem::permissions(directory.path(),
+                               perms::owner_all | perms::group_exec | perms::others_read);
+  if (foreign)
+    refusal_to_open(options_for(directory.path()));
+  else
+    open_log(directory.path());
+  const auto now = std::filesystem::status(directory.path()).permissions();
+  CHECK(((now & others) != perms::none) == foreign);
+}
+
 SCENARIO("a log of a newer format is refused with the remedy") {
   const temporary_directory directory;
   open_log(directory.path()).reset();
