@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <unordered_map>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace tidemark {
 namespace {
@@ -24,29 +28,41 @@ bool holds_secret(const redactor& secrets, const json& value) {
   return false;
 }
 
-/// Not the dumped text: a secret must not be found across the seams of the JSON.
-void mask(const redactor& secrets, json& value) {
-  if (!holds_secret(secrets, value))
-    return;
+void mask_within(const redactor& secrets, json& value);
+
+/// Two keys that look alike now are still two members. Counted, because an agent may send very many.
+void mask_keys(const redactor& secrets, json& object) {
+  json renamed = json::object();
+  std::unordered_map<std::string, std::size_t> seen;
+  for (auto& [key, member] : object.items()) {
+    mask_within(secrets, member);
+    std::string name = key;
+    mask(secrets, name);
+    auto& times = seen[name];
+    auto unique = times == 0 ? name : fmt::format("{} {}", name, times + 1);
+    while (renamed.contains(unique))
+      unique = fmt::format("{} {}", name, ++times + 1);
+    ++times;
+    renamed[std::move(unique)] = std::move(member);
+  }
+  object = std::move(renamed);
+}
+
+void mask_within(const redactor& secrets, json& value) {
   if (auto* text = value.get_ptr<json::string_t*>())
     return mask(secrets, *text);
   if (value.is_array())
     for (auto& each : value)
-      mask(secrets, each);
-  if (!value.is_object())
-    return;
-  json renamed = json::object();
-  for (auto& [key, member] : value.items()) {
-    mask(secrets, member);
-    std::string name = key;
-    mask(secrets, name);
-    // Two keys that look alike now are still two members.
-    auto unique = name;
-    for (int n = 2; renamed.contains(unique); ++n)
-      unique = name + " " + std::to_string(n);
-    renamed[unique] = std::move(member);
-  }
-  value = std::move(renamed);
+      mask_within(secrets, each);
+  if (value.is_object())
+    mask_keys(secrets, value);
+}
+
+/// Not the dumped text: a secret must not be found across the seams of the JSON. Looked through once
+/// before anything is built anew, because most values hold none.
+void mask(const redactor& secrets, json& value) {
+  if (holds_secret(secrets, value))
+    mask_within(secrets, value);
 }
 
 /// What of an event no agent says: words of a closed vocabulary that the adapter writes, and ids that

@@ -89,7 +89,7 @@ std::string refuse_origin(std::string_view host, std::string_view origin, bool a
     return "requests from pages of another origin are refused";
   const auto own = host_of(host);
   const auto local_name =
-    own.empty() || is_address(own) || is_loopback(own) || own.find('.') == own.npos;
+    own.empty() || is_address(own) || is_loopback(own) || own.find_first_of(".:[") == own.npos;
   if (!any_host && !local_name)
     return "without an API token only local host names are served; configure INTERNAL_API_TOKEN";
   return {};

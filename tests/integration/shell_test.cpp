@@ -1,6 +1,7 @@
 // Shells by the drop-in contract: opened over REST, used over a WebSocket.
 #include "tests/integration/shell_scene.hpp"
 #include "tests/support/poll_until.hpp"
+#include "tests/support/small_disk.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
