@@ -94,8 +94,8 @@ from_environment(const setting& s, const environment_map& environment) {
 
 std::vector<std::string> unknown_names(const environment_map& environment) {
   // Names of ours that are no settings.
-  std::set<std::string> known{"TIDEMARK_CONFIG", "TIDEMARK_SERVER", "TIDEMARK_INSTANCE",
-                              "TIDEMARK_PROCESS"};
+  std::set<std::string> known{"TIDEMARK_CONFIG", "TIDEMARK_SERVER", "TIDEMARK_TOKEN",
+                              "TIDEMARK_INSTANCE", "TIDEMARK_PROCESS"};
   for (const auto& s : all_settings()) {
     known.insert(s.environment());
     known.insert(s.other_environment.begin(), s.other_environment.end());

@@ -253,12 +253,15 @@ check check_data_directory(const settings& what) {
     return {"data directory", finding::bad, directory + " cannot be written",
             "give this user the directory (chown), or name another with TIDEMARK_DATA_DIR"};
   const auto space = fs::space(existing, failed);
+  if (failed || space.capacity == 0)
+    return {"data directory", finding::bad, directory + " is no place for files",
+            "name another with TIDEMARK_DATA_DIR"};
   const auto detail = fmt::format("{} ({} MiB free)", directory, space.available >> 20);
-  if (!failed && space.available < what.log.min_free_bytes)
+  if (space.available < what.log.min_free_bytes)
     return {"data directory", finding::bad, detail,
             fmt::format("free some space: below {} nothing is accepted (log.min_free)",
                         show_bytes(what.log.min_free_bytes))};
-  if (!failed && space.available < 4 * what.log.min_free_bytes)
+  if (space.available < 4 * what.log.min_free_bytes)
     return {"data directory", finding::warning, detail, "little space is left"};
   return {"data directory", finding::good, detail};
 }
@@ -320,7 +323,7 @@ check check_address_and_port(const http_options& http,
             "another server may run there; choose another port with PORT or --port"};
   if (is_ours && !running->admits)
     return {"address", finding::bad, url + ", where the running server wants another token",
-            "set INTERNAL_API_TOKEN to the value that it was started with"};
+            "set INTERNAL_API_TOKEN to the value that it was started with; doctor sends no other"};
   if (!http.token.empty() && http.token.size() < redactor::minimum_length)
     return {"address", finding::warning, url + " with a very short token",
             "take a long random token, for example from `openssl rand -hex 32`"};

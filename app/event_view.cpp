@@ -35,8 +35,9 @@ std::string item_summary(const json& item) {
   const auto kind = string_or(item, "kind");
   if (kind == "tool_call")
     return "→ " + tool_summary(item);
-  const auto text = brief(string_or(item, "text"));
-  return kind == "tool_result" ? "← " + text : fmt::format("{} {}", neutralised(kind), text);
+  if (kind == "tool_result")
+    return "← " + brief(string_or(item, "content", string_or(item, "text")));
+  return fmt::format("{} {}", neutralised(kind), brief(string_or(item, "text")));
 }
 
 std::string error_text(const json& data) {

@@ -19,7 +19,9 @@ int report_failure(const error& why, const api_address& server, terminal& to) {
     return exit_unreachable;
   }
   if (why.code == errc::unauthorized)
-    to.err << "Set INTERNAL_API_TOKEN to the value that the server was started with.\n";
+    to.err
+      << "Set TIDEMARK_TOKEN to one of the server's tokens (`tidemark token create` makes one); "
+         "without it, INTERNAL_API_TOKEN is sent.\n";
   // An answer that broke off, or a data directory that cannot be read.
   return why.code == errc::io ? exit_failed : exit_refused;
 }

@@ -115,7 +115,8 @@ SCENARIO("an unknown key of the file is refused, with the key that was probably 
 
 SCENARIO("an unknown TIDEMARK_ name is a warning, not silence") {
   config_inputs inputs;
-  inputs.environment = {{"TIDEMARK_HTPP_PORT", "1"}, {"TIDEMARK_SERVER", "x"}, {"OTHER", "y"}};
+  inputs.environment = {
+    {"TIDEMARK_HTPP_PORT", "1"}, {"TIDEMARK_SERVER", "x"}, {"TIDEMARK_TOKEN", "x"}, {"OTHER", "y"}};
   const auto warnings = loaded(inputs).warnings;
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], Catch::Contains("TIDEMARK_HTPP_PORT"));

@@ -31,12 +31,13 @@ SCENARIO("a turn's answer goes to stdout, everything about it to stderr") {
      R"({"type":"item.delta","data":{"item":"m","text":"lo\u001b[2J"}})",
      R"({"type":"item.completed","data":{"item":{"id":"m","kind":"message","role":"assistant","text":"Hello"}}})",
      R"({"type":"item.completed","data":{"item":{"id":"t","kind":"tool_call","name":"Bash","input":{"command":"ls"},"status":"completed"}}})",
+     R"({"type":"item.completed","data":{"item":{"id":"u","kind":"tool_result","content":"a.txt"}}})",
      R"({"type":"item.completed","data":{"item":{"id":"n","kind":"message","role":"assistant","text":"whole"}}})",
      R"({"type":"turn.completed","data":{"outcome":"failed","error":{"code":"RATE_LIMITED","message":"later"}}})"})
     view.show(parsed(line));
   CHECK(out.str() == "Hello\\x1b[2J\nwhole\n");
-  CHECK_THAT(err.str(),
-             Catch::Contains("Bash ls") && Catch::Contains("failed: RATE_LIMITED: later"));
+  CHECK_THAT(err.str(), Catch::Contains("Bash ls") && Catch::Contains("← a.txt")
+                          && Catch::Contains("failed: RATE_LIMITED: later"));
 }
 
 SCENARIO("an event is one line, whatever its text holds") {
