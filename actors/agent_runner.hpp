@@ -84,7 +84,7 @@ private:
   void note_conversation(const std::string& now);
   void on_ready();
   void end_turn(turn_result end);
-  [[nodiscard]] bool was_ending(child_exit how) const;
+  [[nodiscard]] bool was_ending() const;
   void on_exit(child_exit how);
   void release_process();
   void flush(const std::string& turn);

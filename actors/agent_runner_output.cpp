@@ -143,18 +143,18 @@ void agent_runner::end_turn(turn_result end) {
   runtime_.pool.idle(*this);
 }
 
-/// A process kept from the turn before was on its way out when it got the prompt: it has not read
-/// it, or has left in order without a word. One that failed may have failed by the prompt.
-bool agent_runner::was_ending(child_exit how) const {
-  return turn_ && turn_->kept && !turn_->heard && !turn_->forced && stage_ == stage::none
-         && (process_->unread_input() > 0 || (how.code == 0 && how.signal == 0));
+/// A process kept from the turn before was on its way out when it got the prompt. An agent that begins
+/// says so before it does anything; if it is the prompt that ends it without a word, then so it
+/// does with the new process, which is no kept one.
+bool agent_runner::was_ending() const {
+  return turn_ && turn_->kept && !turn_->heard && !turn_->forced && stage_ == stage::none;
 }
 
 void agent_runner::on_exit(child_exit how) {
   logging::info("agent", "{}: process {} ended, code {}, signal {}", workspace_, process_->pid(),
                 how.code, how.signal);
   const exit_status status{how.code, how.signal};
-  if (was_ending(how))
+  if (was_ending())
     take_back_turn();
   framer_->finish([this](std::string_view line, bool truncated, std::uint64_t full_size) {
     on_line(line, truncated, full_size);

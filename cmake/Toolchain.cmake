@@ -66,6 +66,9 @@ function(tidemark_tests folder)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(TIDEMARK_SANITIZE STREQUAL "thread") # which slows everything down by as much
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")
+  endif()
   # A test of whole servers and their agents has two processors to itself, so that what it waits for is
   # theirs to do and no other test's.
   set(processors 1)

@@ -239,7 +239,8 @@ SCENARIO("B21: what is split over writes to stderr is whole in the error that te
 
 SCENARIO("B02: an agent that hangs after its result holds up neither its turn nor the next one") {
   // Or it ends just when the next one begins: without having read its prompt, or having read it.
-  const std::string then = GENERATE("exec sleep 600", "exec sleep 0.3", "read -r prompt");
+  const std::string then = GENERATE("exec sleep 600", "exec sleep 0.3", "read -r prompt",
+                                    "read -r prompt; exit 1", "read -r prompt; kill -9 $$");
   const stand_in_agent agent([&](const std::string& demo, const std::string& directory) {
     return "[ -e '" + directory + "/hung' ] || [ \"$1\" = --version ] && exec '" + demo
            + "' \"$@\"\ntouch '" + directory + "/hung'\nread -r prompt\n"
