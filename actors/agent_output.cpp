@@ -129,7 +129,7 @@ void mask_line(const redactor& secrets, shared_text& line) {
   auto read = parse_json(*line);
   if (!read || !holds_secret(secrets, *read))
     return;
-  mask(secrets, *read);
+  mask_within(secrets, *read);
   line = std::make_shared<const std::string>(dump_json(*read));
 }
 
