@@ -52,8 +52,8 @@ SCENARIO(
   environment["TIDEMARK_AGENT_INTERRUPT_GRACE"] = "300ms";
   environment["TIDEMARK_AGENT_KILL_GRACE"] = "300ms";
   scene stage({.environment = environment});
-  const std::string turn = stage.submit("demo", "LATEINIT 60000\nECHO never");
-  stage.await_event("demo", "turn.started", turn);
+  const std::string turn = stage.submit("demo", "NOISE\nLATEINIT 60000\nECHO never");
+  stage.await_event("demo", "agent.noise", turn); // the noise: the agent has its prompt
   SECTION("by a cancel") {
     stage.client.remove(of("demo", "turns/" + turn));
   }
