@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,21 +30,13 @@ file_text read_small(const fs::path& path) {
   });
 }
 
-} // namespace
-
-bool make_private_directory(const fs::path& directory) {
-  std::error_code failed;
-  fs::create_directories(directory, failed);
-  if (failed)
-    return false;
-  // Not through a link that somebody put there: it would close the link's target to others.
-  const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (opened < 0)
-    return false;
-  const bool is_private = ::fchmod(opened, S_IRWXU) == 0;
-  ::close(opened);
-  return is_private;
+/// A directory that could not be made. One for which there is no room is not the directory's fault.
+launch_problem no_directory(const error& why, std::string code, bool retryable) {
+  const bool is_full = why.code == errc::full;
+  return {is_full ? "STORAGE_FULL" : std::move(code), why.describe(), is_full || retryable};
 }
+
+} // namespace
 
 agent_places places_of(const agent_options& options, const std::string& workspace) {
   std::error_code failed;
@@ -62,7 +53,7 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   auto directory = make_workspace_directory(options.workspace_root, workspace);
   if (!directory)
     return tl::make_unexpected(
-      launch_problem{"WORKSPACE_DIRECTORY_MISSING", directory.error().describe()});
+      no_directory(directory.error(), "WORKSPACE_DIRECTORY_MISSING", false));
   if (const auto real = check_workspace_directory(*directory); !real)
     return tl::make_unexpected(launch_problem{real.error().code == errc::forbidden
                                                 ? "WORKSPACE_DIRECTORY_LINK"
@@ -74,9 +65,8 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
   inputs.config_directory = own.config;
   inputs.home_directory = own.home;
   for (const auto& each : {own.config, own.home})
-    if (!make_private_directory(each))
-      return tl::make_unexpected(launch_problem{
-        "RUNTIME_UNAVAILABLE", "cannot make the agent's directory \"" + each + "\"", true});
+    if (const auto made = make_private_directory(each); !made)
+      return tl::make_unexpected(no_directory(made.error(), "RUNTIME_UNAVAILABLE", true));
 
   auto provider = read_small(options.settings_path);
   auto project = read_small(root / ".claude" / "settings.json");

@@ -5,7 +5,6 @@
 #include "agents/launch.hpp"
 #include "process/child.hpp"
 
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -13,7 +12,7 @@ namespace tidemark {
 
 /// Why a turn could not be started: its code for clients beside the words.
 struct launch_problem {
-  std::string code; ///< `RUNTIME_UNAVAILABLE`, `WORKSPACE_DIRECTORY_MISSING`, `SETTINGS_INVALID`
+  std::string code; ///< `RUNTIME_UNAVAILABLE`, `WORKSPACE_DIRECTORY_MISSING`, `STORAGE_FULL` …
   std::string message;
   bool retryable = false;
 };
@@ -24,9 +23,6 @@ struct agent_places {
   std::string home;
 };
 agent_places places_of(const agent_options& options, const std::string& workspace);
-
-/// Makes a directory that is nobody else's business: transcripts and credentials are kept there.
-bool make_private_directory(const std::filesystem::path& directory);
 
 /// Collects what decides the start of an agent for one turn of `workspace`: reads the settings
 /// files (1 MiB each at most) and makes the workspace's home and configuration directories.

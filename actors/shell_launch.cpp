@@ -16,8 +16,8 @@ expected<child_options> plan_shell(const agent_options& places, const shell_requ
     return tl::unexpected{good.error()};
   const auto own = places_of(places, what.workspace);
   for (const auto& each : {own.config, own.home})
-    if (!make_private_directory(each))
-      return fail(errc::io, "cannot make the directory \"" + each + "\"");
+    if (auto made = make_private_directory(each); !made)
+      return tl::unexpected{made.error()};
   child_options child;
   child.argv = what.argv;
   child.cwd = *directory;

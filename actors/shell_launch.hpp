@@ -8,7 +8,7 @@ namespace tidemark {
 
 /// How the program of a shell is started: in the workspace's directory (made if need be), with the
 /// environment an agent there gets, in a terminal, under the guard and with this server's mark.
-/// Blocks for some small files. Errors: `io` if a directory cannot be made, `forbidden` if the
+/// Blocks for some small files. Errors: `io` or `full` if a directory cannot be made, `forbidden` if the
 /// workspace's is a link.
 expected<child_options> plan_shell(const agent_options& places, const shell_request& what);
 

@@ -4,6 +4,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace tidemark {
 
 namespace fs = std::filesystem;
@@ -21,10 +25,13 @@ expected<std::string> make_workspace_directory(const std::string& root,
                                                const std::string& workspace) {
   std::error_code failed;
   fs::create_directories(root, failed);
-  const auto base = fs::canonical(root, failed);
-  if (failed)
-    return fail(code_of(failed),
-                "the workspace root \"" + root + "\" cannot be used: " + failed.message());
+  std::error_code missing;
+  const auto base = fs::canonical(root, missing);
+  if (missing) {
+    const auto& why = failed ? failed : missing; // why it is missing says more than that it is
+    return fail(code_of(why),
+                "the workspace root \"" + root + "\" cannot be used: " + why.message());
+  }
   const auto path = base / workspace;
   const auto made = fs::create_directory(path, failed);
   const auto there = fs::exists(fs::symlink_status(path));
@@ -48,6 +55,23 @@ expected<void> check_workspace_directory(const std::string& path) {
                                    + "\" stands something else: remove it");
   return fail(errc::not_found,
               "the workspace's directory \"" + path + "\" does not exist and cannot be made");
+}
+
+expected<void> make_private_directory(const std::string& path) {
+  const auto failed = [&](const std::error_code& why) {
+    return fail(code_of(why), "cannot make the directory \"" + path + "\": " + why.message());
+  };
+  std::error_code why;
+  fs::create_directories(path, why);
+  if (why)
+    return failed(why);
+  // Not through a link that somebody put there: it would close the link's target to others.
+  const int opened = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0)
+    return failed({errno, std::generic_category()});
+  const int refused = ::fchmod(opened, S_IRWXU) == 0 ? 0 : errno;
+  ::close(opened);
+  return refused == 0 ? expected<void>{} : failed({refused, std::generic_category()});
 }
 
 } // namespace tidemark

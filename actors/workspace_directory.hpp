@@ -17,4 +17,9 @@ expected<std::string> make_workspace_directory(const std::string& root,
 /// Errors: `forbidden` for a link, `not_found` for what is missing or no directory.
 expected<void> check_workspace_directory(const std::string& path);
 
+/// Makes a directory, with its parents, that is nobody else's business: transcripts and credentials
+/// are kept there. One that is there is closed to others; a link in its place is refused.
+/// Errors: `io`, `full`.
+expected<void> make_private_directory(const std::string& path);
+
 } // namespace tidemark
