@@ -22,8 +22,10 @@ int report_failure(const error& why, const api_address& server, terminal& to) {
     to.err
       << "Set TIDEMARK_TOKEN to one of the server's tokens (`tidemark token create` makes one); "
          "without it, INTERNAL_API_TOKEN is sent.\n";
+  if (why.code == errc::locked)
+    return exit_cannot_start;
   // An answer that broke off, or a data directory that cannot be read.
-  return why.code == errc::io ? exit_failed : exit_refused;
+  return why.code == errc::io || why.code == errc::corrupt ? exit_failed : exit_refused;
 }
 
 api_client::loss_handler waiting_notice(std::chrono::seconds patience, terminal& to) {

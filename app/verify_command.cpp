@@ -1,6 +1,7 @@
 #include "app/commands.hpp"
 #include "base/json.hpp"
 #include "http/find_workspace.hpp"
+#include "storage/data_directory.hpp"
 #include "storage/rocks_log.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +11,17 @@
 namespace tidemark {
 namespace {
 
-expected<chain_report> verify_offline(const config& local, const std::string& workspace) {
-  auto options = local.values.log;
+/// Reading takes no lock, and files that a server removes meanwhile would look like damage.
+expected<void> no_server_on(const std::filesystem::path& directory) {
+  const auto holder = data_directory::holder(directory);
+  if (!holder)
+    return {};
+  return fail(errc::locked,
+              fmt::format("{} is in use by process {}: stop it, or ask it without --offline",
+                          directory.string(), *holder));
+}
+
+expected<chain_report> verify_stored(rocks_log_options options, const std::string& workspace) {
   options.read_only = true;
   const auto log = open_rocks_log(options);
   if (!log)
@@ -19,6 +29,19 @@ expected<chain_report> verify_offline(const config& local, const std::string& wo
   return find_workspace(**log, workspace).and_then([&](const stream_info& stream) {
     return (*log)->verify(stream.id);
   });
+}
+
+expected<chain_report> verify_offline(const config& local, const std::string& workspace) {
+  const auto& options = local.values.log;
+  if (auto alone = no_server_on(options.directory); !alone)
+    return tl::unexpected(alone.error());
+  auto report = verify_stored(options, workspace);
+  if (report && !report->first_bad)
+    return report;
+  // One that was started meanwhile may be the cause.
+  if (auto alone = no_server_on(options.directory); !alone)
+    return tl::unexpected(alone.error());
+  return report;
 }
 
 expected<chain_report> verify_on_server(const api_address& server, const std::string& workspace) {

@@ -36,7 +36,7 @@ struct rocks_log_options {
   /// Open although the write-ahead log is damaged before its tail, missing or emptied, and log what
   /// was lost.
   bool accept_wal_loss = false;
-  bool read_only = false;
+  bool read_only = false; ///< takes no lock: what another process writes meanwhile may look damaged
   std::function<void(const commit_figures&)> on_commit = {};
 };
 
