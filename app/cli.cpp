@@ -3,6 +3,7 @@
 #include "app/commands.hpp"
 #include "app/setting_table.hpp"
 #include "app/setting_values.hpp"
+#include "app/usage_error.hpp"
 #include "replay/cursor.hpp"
 
 #include <CLI/CLI.hpp>
@@ -74,14 +75,16 @@ struct command_line {
   bool config_markdown = false;
 };
 
-/// Every setting of the table as a flag of `to`.
-void add_settings(CLI::App* to, command_line& into) {
+using setting_keys = std::vector<std::string_view>;
+
+/// These settings of the table as flags of `to`; none: all of them.
+void add_settings(CLI::App* to, command_line& into, const setting_keys& only = {}) {
   to->add_option("--config", into.config_path,
                  "Settings file; default: tidemark.toml here, if there is one.")
     ->type_name("<path>")
     ->group("Settings");
   for (const auto& s : all_settings()) {
-    if (s.secret)
+    if (s.secret || (!only.empty() && std::ranges::find(only, s.key) == only.end()))
       continue;
     std::string names = s.flag();
     for (const auto& other : s.other_flags)
@@ -97,8 +100,17 @@ void add_settings(CLI::App* to, command_line& into) {
     if (is_toggle)
       option->expected(0, 1); // without a value it means true
   }
-  to->footer(
-    "Every flag --a-b is also the variable TIDEMARK_A_B and the key a.b of tidemark.toml.");
+  to->footer("Every flag --a-b of a setting is also the variable TIDEMARK_A_B and the key a.b of "
+             "tidemark.toml.");
+}
+
+/// All settings, without drowning the command's own options in them.
+void add_settings_unlisted(CLI::App* to, command_line& into) {
+  add_settings(to, into);
+  for (auto* option :
+       to->get_options([](const CLI::Option* o) { return o->get_group() == "Settings"; }))
+    option->group("");
+  to->footer("Takes all settings of the server, as flags too: `tidemark serve --help` lists them.");
 }
 
 void add_server(CLI::App* to, command_line& into) {
@@ -160,14 +172,14 @@ void add_token(CLI::App& app, command_line& line) {
   create->add_option_function<std::string>("--expires", lifetime, "When it ends by itself.")
     ->type_name("<duration>");
   create->callback([&line] { line.token.action = token_options::create; });
-  add_settings(create, line);
+  add_settings(create, line, {"http.tokens_file"});
   auto* list = token->add_subcommand("list", "Names, ids, scopes and ends of all tokens");
   list->callback([&line] { line.token.action = token_options::list; });
-  add_settings(list, line);
+  add_settings(list, line, {"http.tokens_file"});
   auto* revoke = token->add_subcommand("revoke", "Take tokens away");
   revoke->add_option("name", line.token.name, "Name (all tokens of it) or id.")->required();
   revoke->callback([&line] { line.token.action = token_options::revoke; });
-  add_settings(revoke, line);
+  add_settings(revoke, line, {"http.tokens_file"});
 }
 
 void add_others(CLI::App& app, command_line& line) {
@@ -177,15 +189,15 @@ void add_others(CLI::App& app, command_line& line) {
   auto* verify = app.add_subcommand("verify", "Prove that a workspace's events are unaltered");
   add_workspace(verify, line.verify.workspace, "Its name.");
   verify->add_flag("--offline", line.verify.offline,
-                   "Read the data directory itself; no server may run on it.");
+                   "Read the data directory itself. Refused while a server runs on it.");
   add_server(verify, line);
-  add_settings(verify, line);
+  add_settings(verify, line, {"data.dir"});
   auto* show = app.add_subcommand("config", "Print all settings and where each comes from");
   show->add_flag("--json", line.config_json, "As one JSON object.");
   show->add_flag("--markdown", line.config_markdown,
                  "All settings as a table, for the documentation.");
-  add_settings(show, line);
-  add_settings(
+  add_settings_unlisted(show, line);
+  add_settings_unlisted(
     app.add_subcommand("doctor", "Check what the server needs, each finding with its remedy"),
     line);
   app.add_subcommand("version", "Print the version");
@@ -264,7 +276,7 @@ int run_with_settings(const std::string& name, const command_line& line,
   if (name == "serve")
     return run_serve(*what, to);
   if (name == "doctor")
-    return run_doctor(*what, to);
+    return run_doctor(*what, address_of(line, environment).token, to);
   if (name == "token")
     return run_token(*what, line.token, to);
   if (name == "verify" && !line.verify.offline && !line.flags.empty())
@@ -298,28 +310,20 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
   return run_with_settings(name, line, environment, to);
 }
 
-bool is_command(const CLI::App& app, const std::string& word) {
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
-  return std::any_of(all.begin(), all.end(),
-                     [&](const CLI::App* one) { return one->get_name() == word; });
-}
-
 } // namespace
 
 int run_cli(std::vector<std::string> arguments, const environment_map& environment, terminal& to) {
   command_line line;
   CLI::App app{overview, "tidemark"};
   describe(app, line);
-  if (!arguments.empty() && !arguments.front().starts_with('-')
-      && !is_command(app, arguments.front()))
-    return usage_error(
-      fmt::format("there is no command {}; `tidemark --help` lists them", arguments.front()), to);
   try {
     std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the end
     app.parse(arguments);
   } catch (const CLI::ParseError& why) {
-    // Help and version come this way too, with code 0.
-    return app.exit(why, to.out, to.err) == 0 ? exit_ok : exit_usage;
+    if (why.get_exit_code() != 0 || !app.remaining().empty())
+      return usage_error(explain_usage(app, why), to);
+    app.exit(why, to.out, to.err); // help and version come this way too
+    return exit_ok;
   }
   try {
     const auto name = app.get_subcommands().front()->get_name();

@@ -44,7 +44,7 @@ struct verify_options {
   std::string workspace;
   bool offline = false; ///< read the data directory itself instead of asking the server
 };
-/// Recomputes a workspace's hash chain.
+/// Recomputes a workspace's hash chain. Offline it refuses a directory that a server runs on.
 int run_verify(const api_address& server, const config& local, const verify_options& what,
                terminal& to);
 
@@ -61,8 +61,9 @@ int run_token(const config& local, const token_options& what, terminal& to);
 enum class config_format { lines, object, markdown };
 int run_config(const config& what, config_format format, terminal& to);
 
-/// Checks what the server needs, each finding with its remedy.
-int run_doctor(const config& what, terminal& to);
+/// Checks what the server needs, each finding with its remedy. A running server is asked with
+/// `token`; empty: with its own.
+int run_doctor(const config& what, const std::string& token, terminal& to);
 
 int run_version(terminal& to);
 

@@ -266,13 +266,13 @@ check check_data_directory(const settings& what) {
   return {"data directory", finding::good, detail};
 }
 
-std::optional<running_server> find_running_server(const settings& what) {
+std::optional<running_server> find_running_server(const settings& what, const std::string& token) {
   auto holder = data_directory::holder(what.log.directory);
   if (!holder)
     return std::nullopt;
   // A server that is stopped or hangs takes connections as well.
   constexpr std::chrono::milliseconds patience{3000};
-  api_client client{{own_url(what.http), what.http.token, patience}};
+  api_client client{{own_url(what.http), token.empty() ? what.http.token : token, patience}};
   const auto health = client.call("GET", "/health");
   const auto said = health ? parse_json(health->body) : expected<json>{json(nullptr)};
   const auto status = client.call("GET", "/api/v1/status");
@@ -322,8 +322,10 @@ check check_address_and_port(const http_options& http,
     return {"address", finding::bad, fmt::format("{}: {}", url, why),
             "another server may run there; choose another port with PORT or --port"};
   if (is_ours && !running->admits)
-    return {"address", finding::bad, url + ", where the running server wants another token",
-            "set INTERNAL_API_TOKEN to the value that it was started with; doctor sends no other"};
+    return {
+      "address", finding::bad, url + ", where the running server wants another token",
+      "set TIDEMARK_TOKEN to one of its tokens, or INTERNAL_API_TOKEN to the value that it was "
+      "started with"};
   if (!http.token.empty() && http.token.size() < redactor::minimum_length)
     return {"address", finding::warning, url + " with a very short token",
             "take a long random token, for example from `openssl rand -hex 32`"};
@@ -334,8 +336,8 @@ check check_address_and_port(const http_options& http,
                                    : ", without a token")};
 }
 
-std::vector<check> all_checks(const settings& what) {
-  const auto running = find_running_server(what);
+std::vector<check> all_checks(const settings& what, const std::string& token) {
+  const auto running = find_running_server(what, token);
   return {check_data_directory(what),
           check_log(what, running),
           check_agent(what.agent),

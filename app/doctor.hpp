@@ -23,10 +23,11 @@ struct check {
 struct running_server {
   std::string process;  ///< the holder of the log's lock; may be empty
   bool answers = false; ///< at the configured address
-  bool admits = true;   ///< takes the configured token
+  bool admits = true;   ///< takes the token that it was asked with
 };
-/// Nothing if no process has the log locked.
-std::optional<running_server> find_running_server(const settings& what);
+/// Nothing if no process has the log locked. Asks with `token`, if it is empty with `http.token`.
+std::optional<running_server> find_running_server(const settings& what,
+                                                  const std::string& token = {});
 
 /// The agent's executable: there, runnable, and telling its version within five seconds.
 check check_agent(const agent_options& agent);
@@ -45,7 +46,7 @@ check check_open_files(const settings& what);
 check check_address_and_port(const http_options& http,
                              const std::optional<running_server>& running = {});
 
-/// All of them in the order in which a start would need them.
-std::vector<check> all_checks(const settings& what);
+/// All of them in the order in which a start would need them; `token` as for `find_running_server`.
+std::vector<check> all_checks(const settings& what, const std::string& token = {});
 
 } // namespace tidemark

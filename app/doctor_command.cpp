@@ -19,9 +19,9 @@ std::string mark(const terminal& to, finding found) {
 
 } // namespace
 
-int run_doctor(const config& what, terminal& to) {
+int run_doctor(const config& what, const std::string& token, terminal& to) {
   bool healthy = true;
-  for (const auto& one : all_checks(what.values)) {
+  for (const auto& one : all_checks(what.values, token)) {
     healthy = healthy && one.found != finding::bad;
     to.out << fmt::format("{} {:<15} {}\n", mark(to, one.found), one.name, neutralised(one.detail));
     if (!one.remedy.empty())

@@ -1,5 +1,6 @@
 #include "app/setting_table.hpp"
 
+#include "app/closest_word.hpp"
 #include "app/setting_values.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -367,20 +367,6 @@ std::string key_with(std::string key, char separator) {
   return key;
 }
 
-/// Levenshtein distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto cost = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, cost}));
-    }
-  }
-  return row.back();
-}
-
 } // namespace
 
 std::string setting::flag() const {
@@ -407,12 +393,10 @@ const setting* find_setting(std::string_view key) {
 }
 
 std::string closest_setting(std::string_view key) {
-  const auto table = all_settings();
-  const auto best =
-    std::min_element(table.begin(), table.end(), [&](const setting& a, const setting& b) {
-      return distance(a.key, key) < distance(b.key, key);
-    });
-  return distance(best->key, key) <= 4 ? best->key : std::string{};
+  std::vector<std::string> keys;
+  for (const auto& s : all_settings())
+    keys.push_back(s.key);
+  return closest_word(key, keys, 4);
 }
 
 std::string settings_as_markdown() {

@@ -130,9 +130,15 @@ expected<void> http_server::state::listen(const tcp::endpoint& at) {
     listener->bind(at, failed);
   if (!failed)
     listener->listen(1024, failed);
-  if (failed)
-    return fail(errc::io, fmt::format("cannot listen on {}:{}: {}", at.address().to_string(),
-                                      at.port(), failed.message()));
+  if (failed) {
+    const std::string_view remedy = failed == boost::system::errc::address_in_use
+                                      ? ": another program, perhaps another tidemark, listens "
+                                        "there (`ss -ltnp` names it); stop it "
+                                        "or choose another port with --port (0: a free one)"
+                                      : "";
+    return fail(errc::io, fmt::format("cannot listen on {}:{}: {}{}", at.address().to_string(),
+                                      at.port(), failed.message(), remedy));
+  }
   return {};
 }
 

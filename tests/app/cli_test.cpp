@@ -1,8 +1,10 @@
 #include "app/cli.hpp"
 #include "app/exit_code.hpp"
+#include "tests/storage/support.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <unistd.h>
@@ -41,9 +43,64 @@ SCENARIO("a wrong command line ends with code 2 and says what is wrong") {
     CHECK(bad_name.code == exit_usage);
     CHECK_THAT(bad_name.err, Catch::Contains("workspace"));
   }
-  const auto unknown = run({"serve", "--prot", "1"});
-  CHECK(unknown.code == exit_usage);
-  CHECK_THAT(unknown.err, Catch::Contains("--prot"));
+}
+
+SCENARIO("a mistyped command line is refused as all errors are, with what was probably meant") {
+  struct mistake {
+    std::vector<std::string> arguments;
+    const char* hint;
+  };
+  for (const auto& [arguments, hint] : std::vector<mistake>{
+         {{"serve", "--prot", "1"},
+          "--prot is not an option of `tidemark serve`; did you mean --port?"},
+         {{"serve", "--prot=1"}, "did you mean --port?"},
+         {{"send", "--modle", "x", "docs", "hi"}, "did you mean --model?"},
+         {{"serve", "--something-else"}, "`tidemark serve --help` lists them"},
+         {{"sevre"}, "there is no command tidemark sevre; did you mean serve?"},
+         {{"sevre", "--help"}, "did you mean serve?"},
+         {{"dance"}, "`tidemark --help` lists them"},
+         {{"token", "crate", "x"}, "did you mean create?"},
+         {{"token"}, "`tidemark token --help` lists them"},
+         {{}, "a command is missing"},
+         {{"tail", "--port", "7999"}, "--server <url>"},
+         {{"workspaces", "--port=7999"}, "which server to ask is said by --server <url>"},
+         {{"token", "list", "--port", "1"}, "a setting of `tidemark serve`"},
+         {{"workspaces", "--token", "x"}, "TIDEMARK_TOKEN"},
+         {{"serve", "--token", "x"}, "INTERNAL_API_TOKEN"},
+         {{"tail", "docs", "more"}, "more"},
+         {{"tail"}, "workspace is required"},
+       }) {
+    const auto refused = run(arguments);
+    INFO(refused.err);
+    CHECK(refused.code == exit_usage);
+    CHECK(refused.out.empty());
+    CHECK_THAT(refused.err, Catch::StartsWith("error: ") && Catch::Contains(hint));
+    CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
+  }
+}
+
+SCENARIO("the help of a command lists what the command uses, and not all settings of the server") {
+  struct expectation {
+    std::vector<std::string> command;
+    std::vector<std::string> listed;
+  };
+  for (const auto& [command, listed] : std::vector<expectation>{
+         {{"token", "create"}, {"--scope", "--expires", "--http-tokens-file", "--config"}},
+         {{"token", "list"}, {"--http-tokens-file"}},
+         {{"token", "revoke"}, {"--http-tokens-file"}},
+         {{"verify"}, {"--offline", "--server", "--data-dir", "--config"}},
+         {{"config"}, {"--json", "--markdown", "`tidemark serve --help`"}},
+         {{"doctor"}, {"`tidemark serve --help`"}},
+       }) {
+    auto arguments = command;
+    arguments.emplace_back("--help");
+    const auto help = run(arguments);
+    INFO(help.out);
+    CHECK(help.code == exit_ok);
+    for (const auto& each : listed)
+      CHECK_THAT(help.out, Catch::Contains(each));
+    CHECK_THAT(help.out, !Catch::Contains("--http-port") && !Catch::Contains("--log-durability"));
+  }
 }
 
 SCENARIO("tokens are made, listed and revoked in the tokens file") {
@@ -89,6 +146,27 @@ SCENARIO("verify takes settings only where it reads the log itself") {
   const auto asked = run({"verify", "demo", "--port", "7999"});
   CHECK(asked.code == exit_usage);
   CHECK_THAT(asked.err, Catch::Contains("--server"));
+  const auto elsewhere = run({"verify", "demo", "--data-dir", "elsewhere"});
+  CHECK(elsewhere.code == exit_usage);
+  CHECK_THAT(elsewhere.err, Catch::Contains("--offline") && Catch::Contains("--server"));
+}
+
+SCENARIO("verify reads no log that a server may change meanwhile, which would look like damage") {
+  const testing::temporary_directory directory;
+  const std::vector<std::string> verify{"verify", "demo", "--offline", "--data-dir",
+                                        directory.path().string()};
+  {
+    const auto log = testing::open_log(directory.path());
+    REQUIRE(testing::append(*log, "demo", "{}"));
+    const auto refused = run(verify);
+    CHECK(refused.code == exit_cannot_start);
+    CHECK_THAT(refused.err, Catch::Contains("in use by process " + std::to_string(::getpid()))
+                              && Catch::Contains("without --offline"));
+  }
+  const auto done = run(verify);
+  INFO(done.err);
+  CHECK(done.code == exit_ok);
+  CHECK_THAT(done.out, Catch::Contains("demo: 1 events, unaltered"));
 }
 
 SCENARIO("a wrong setting ends with code 2, wherever it was given") {
