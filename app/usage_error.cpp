@@ -24,8 +24,7 @@ const CLI::App& innermost(const CLI::App& root) {
 /// `tidemark token create`
 std::string full_name(const CLI::App& asked) {
   const auto* parent = asked.get_parent();
-  return parent == nullptr ? asked.get_name()
-                           : full_name(*parent) + " " + asked.get_name();
+  return parent == nullptr ? asked.get_name() : full_name(*parent) + " " + asked.get_name();
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& among,
@@ -49,7 +48,8 @@ std::string unknown_option(const CLI::App& asked, const std::string& word) {
   if (option == "--token" || option == "--http-token")
     return fmt::format("{} is not an option, as arguments are public on the machine: set the "
                        "variable {}",
-                       option, asked.get_name() == "serve" ? "INTERNAL_API_TOKEN" : "TIDEMARK_TOKEN");
+                       option,
+                       asked.get_name() == "serve" ? "INTERNAL_API_TOKEN" : "TIDEMARK_TOKEN");
   if (std::ranges::any_of(all_settings(), [&](const auto& s) { return is_flag_of(s, option); }))
     return takes(asked, "--server")
              ? fmt::format("{} is a setting of the server, not an option of `{}`; which server to "

@@ -17,6 +17,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// What a command line prints on stdout.
+std::string output_of(const std::string& line) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> run{::popen(line.c_str(), "r"), ::pclose};
+  std::string out;
+  for (int c = 0; (c = std::fgetc(run.get())) != EOF;)
+    out += static_cast<char>(c);
+  return out;
+}
+
 /// A tokens file that is kept by the command line, as an operator does it.
 struct tokens_file {
   temp_dir directory;
@@ -24,12 +33,8 @@ struct tokens_file {
 
   /// What `tidemark token <words>` prints on stdout, without the line's end.
   [[nodiscard]] std::string command(const std::string& words) const {
-    const auto line = "env -i " + program("tidemark") + " token " + words + " --http-tokens-file "
-                      + path() + " 2>/dev/null";
-    const std::unique_ptr<FILE, int (*)(FILE*)> run{::popen(line.c_str(), "r"), ::pclose};
-    std::string out;
-    for (int c = 0; (c = std::fgetc(run.get())) != EOF;)
-      out += static_cast<char>(c);
+    const auto out = output_of("env -i " + program("tidemark") + " token " + words
+                               + " --http-tokens-file " + path() + " 2>/dev/null");
     return out.substr(0, out.find_last_not_of('\n') + 1);
   }
   [[nodiscard]] std::string create(const std::string& name, const std::string& scopes) const {
@@ -182,6 +187,25 @@ SCENARIO("an address that guesses tokens is slowed down, one that works there is
   CHECK(stage.client.get("/metrics")
           .body.find("tidemark_http_limit_hits_total{limit=\"failed_attempts\"}")
         != std::string::npos);
+}
+
+SCENARIO("doctor asks a running server with TIDEMARK_TOKEN, as the other commands do") {
+  const tokens_file tokens;
+  const auto reader = tokens.create("looking", "read");
+  const scene stage(tokens.serving());
+  const auto port = stage.server.url().substr(stage.server.url().rfind(':') + 1);
+  const auto doctor = [&](const std::string& token) {
+    return output_of("env -i TIDEMARK_AGENT=demo TIDEMARK_DATA_DIR=" + stage.server.path("data")
+                     + " TIDEMARK_HTTP_TOKENS_FILE=" + tokens.path() + " PORT=" + port
+                     + " TIDEMARK_TOKEN=" + token + " " + program("tidemark")
+                     + " doctor 2>/dev/null");
+  };
+  const auto admitted = doctor(reader);
+  INFO(admitted);
+  CHECK(admitted.find("served by the running server") != std::string::npos);
+  const auto refused = doctor("a-wrong-one");
+  INFO(refused);
+  CHECK(refused.find("wants another token") != std::string::npos);
 }
 
 SCENARIO("a server whose tokens file is missing or broken does not start, and says why") {
