@@ -117,6 +117,19 @@ void read_a_long_log(std::uint64_t words, std::vector<std::uint64_t> cursors, st
   CHECK((sanitized || status_figure(stage.server.pid(), "VmRSS") < resident + spared_kib));
 }
 
+/// Makes files until the disk has no room for more, and returns them.
+std::vector<fs::path> take_all_files(const fs::path& disk, std::size_t at_most) {
+  std::vector<fs::path> made;
+  for (std::size_t i = 0; i < at_most; ++i) {
+    const fs::path file = disk / ("file-" + std::to_string(i));
+    if (std::ofstream(file)) {
+      made.push_back(file);
+    }
+  }
+  REQUIRE(made.size() < at_most);
+  return made;
+}
+
 } // namespace
 
 SCENARIO("B69: a log whose last bytes a crash has cut off opens with everything before them") {
@@ -247,14 +260,7 @@ SCENARIO("B68: a disk without room for files refuses work with its cause, and he
                                {"TIDEMARK_LOG_MIN_FREE", "1MiB"}}});
   CHECK(outcome_of(stage.run("demo", "ECHO before")) == "succeeded");
   const auto before = stage.events("demo");
-  std::vector<fs::path> ballast;
-  for (int i = 0; i < most_files; ++i) {
-    const fs::path file = disk.path() / ("file-" + std::to_string(i));
-    if (std::ofstream(file)) {
-      ballast.push_back(file);
-    }
-  }
-  REQUIRE(ballast.size() < most_files);
+  const auto ballast = take_all_files(disk.path(), most_files);
   for (const char* workspace : {"demo", "new"}) {
     const auto refused =
       stage.client.post(of(workspace, "turns"), json::object({{"prompt", "ECHO x"}}));
@@ -274,6 +280,32 @@ SCENARIO("B68: a disk without room for files refuses work with its cause, and he
   CHECK(accepts_again(stage));
   CHECK(outcome_of(stage.run("demo", "ECHO after")) == "succeeded");
   check_begins_with(stage.events("demo"), before);
+}
+
+SCENARIO("B68: a full disk of the workspaces refuses new ones with the cause, and heals by itself") {
+  constexpr int most_files = 60;
+  const small_disk disk(4, most_files);
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  scene stage({.environment = {{"WORKSPACE_ROOT", (disk.path() / "workspaces").string()}}});
+  CHECK(outcome_of(stage.run("demo", "ECHO before")) == "succeeded");
+  const auto ballast = take_all_files(disk.path(), most_files);
+  const auto ask_new = [&] {
+    return stage.client.post(of("new", "turns"), json::object({{"prompt", "ECHO x"}}));
+  };
+  const auto refused = ask_new();
+  INFO(refused.body);
+  CHECK(refused.status == 507);
+  CHECK(refused.body.find("No space left on device") != std::string::npos);
+  CHECK(outcome_of(stage.run("demo", "ECHO meanwhile")) == "succeeded"); // it has its directory
+
+  for (const auto& file : ballast) {
+    fs::remove(file);
+  }
+  CHECK(poll_until([&] { return ask_new().status == 202; }));
+  CHECK(outcome_of(stage.run("new", "ECHO after")) == "succeeded");
 }
 
 SCENARIO("B68: a disk that fills while a task runs ends no task twice and no server") {
