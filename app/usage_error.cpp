@@ -73,16 +73,24 @@ std::string unknown_command(const CLI::App& above, const std::string& word) {
                      did_you_mean(word, known, above));
 }
 
+/// The first of these that is meant as an option; empty if none is.
+std::string first_option(const std::vector<std::string>& words) {
+  const auto found = std::ranges::find_if(
+    words, [](const auto& word) { return word.size() > 1 && word.front() == '-'; });
+  return found == words.end() ? std::string{} : *found;
+}
+
 } // namespace
 
 std::string explain_usage(const CLI::App& root, const CLI::ParseError& why) {
   const auto& asked = innermost(root);
+  if (const auto early = first_option(root.remaining()); !early.empty() && &asked != &root)
+    return fmt::format("{} stands before the command; options come after it: {} {} …", early,
+                       full_name(asked), early);
   // Before what CLI11 says: it may miss an argument that an unknown option's value stands for.
   const auto left_over = root.remaining(true);
-  const auto option = std::ranges::find_if(
-    left_over, [](const auto& word) { return word.size() > 1 && word.front() == '-'; });
-  if (option != left_over.end())
-    return unknown_option(asked, *option);
+  if (const auto option = first_option(left_over); !option.empty())
+    return unknown_option(asked, option);
   const bool has_commands = !asked.get_subcommands([](const CLI::App*) { return true; }).empty();
   if (!left_over.empty() && has_commands)
     return unknown_command(asked, left_over.front());

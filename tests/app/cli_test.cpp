@@ -60,6 +60,7 @@ SCENARIO("a mistyped command line is refused as all errors are, with what was pr
          {{"sevre", "--help"}, "did you mean serve?"},
          {{"dance"}, "`tidemark --help` lists them"},
          {{"token", "crate", "x"}, "did you mean create?"},
+         {{"--port", "1", "serve"}, "options come after it: tidemark serve --port"},
          {{"token"}, "`tidemark token --help` lists them"},
          {{}, "a command is missing"},
          {{"tail", "--port", "7999"}, "--server <url>"},

@@ -282,7 +282,8 @@ SCENARIO("B68: a disk without room for files refuses work with its cause, and he
   check_begins_with(stage.events("demo"), before);
 }
 
-SCENARIO("B68: a full disk of the workspaces refuses new ones with the cause, and heals by itself") {
+SCENARIO(
+  "B68: a full disk of the workspaces refuses new ones with the cause, and heals by itself") {
   constexpr int most_files = 60;
   const small_disk disk(4, most_files);
   if (!disk.mounted()) {
