@@ -32,17 +32,14 @@ if(TIDEMARK_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# Parsing these headers is half of the time of an unoptimised file. Only for the sanitizer presets: an
-# optimising g++ 12 takes what comes out of a precompiled header for our code and warns about it,
-# and without it a missing include is noticed.
-option(TIDEMARK_PCH "precompile the headers that nearly every file includes" OFF)
-function(tidemark_precompile target)
-  if(TIDEMARK_PCH)
-    target_precompile_headers(${target} PRIVATE
-      <algorithm> <chrono> <functional> <map> <memory> <mutex> <optional> <string> <string_view> <variant> <vector>
-      <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp> ${ARGN})
-  endif()
-endfunction()
+# Parsing headers is most of the time of an unoptimised file: with CMAKE_UNITY_BUILD (the sanitizer presets,
+# and all tests) a few files are compiled as one. Not so the release's libraries, whose files are compiled one
+# by one: that is where a missing include or a name that two files give away is noticed.
+# g++ takes the unnamed namespace of a file that was joined for one of a header.
+set(joined_files_options $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+if(CMAKE_UNITY_BUILD)
+  add_compile_options(${joined_files_options})
+endif()
 
 # tidemark_library(name LINKS ... [PRIVATE_LINKS ...]): one static library a folder, made of all its
 # sources but the *_main.cpp files, which are programs.
@@ -53,7 +50,6 @@ function(tidemark_library name)
   add_library(tidemark_${name} STATIC ${sources})
   add_library(tidemark::${name} ALIAS tidemark_${name})
   target_link_libraries(tidemark_${name} PUBLIC tidemark::options ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
-  tidemark_precompile(tidemark_${name})
 endfunction()
 
 # tidemark_tests(folder LABEL label LINKS ...): tests/<folder>/*_test.cpp as one Catch2 program.
@@ -79,7 +75,8 @@ function(tidemark_tests folder)
   target_link_libraries(test_${folder} PRIVATE tidemark::test_support ${ARG_LINKS})
   # What is under test is optimised; optimising the tests themselves only costs time.
   target_compile_options(test_${folder} PRIVATE -O0)
-  tidemark_precompile(test_${folder} <catch2/catch.hpp>)
+  set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON)
+  target_compile_options(test_${folder} PRIVATE ${joined_files_options})
   catch_discover_tests(test_${folder} TEST_PREFIX "${folder}: "
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors})
 endfunction()

@@ -30,7 +30,7 @@ std::string_view method_label(const bhttp::request_header<>& request) {
   }
 }
 
-problem refusal(int status, std::string code, std::string detail, std::string limit = {}) {
+problem problem_of(int status, std::string code, std::string detail, std::string limit = {}) {
   auto what = problem{};
   what.status = status;
   what.code = std::move(code);
@@ -70,9 +70,9 @@ task<void> connection::run() {
 task<void> connection::refuse() {
   const auto self = shared_from_this();
   context_.services.metrics.http_limit_hit("connections");
-  co_await answer(refusal(503, "unavailable",
-                          "the server has as many connections as it may (http.max_connections)",
-                          "connections"));
+  co_await answer(problem_of(503, "unavailable",
+                             "the server has as many connections as it may (http.max_connections)",
+                             "connections"));
   co_await wire_->linger(std::chrono::seconds{1});
   wire_->close();
 }
@@ -137,8 +137,8 @@ task<connection::step> connection::receive(part what) {
       co_return refused(reader_->too_large(what));
     if (result == wire::outcome::timed_out && !was_idle) {
       auto late =
-        refusal(408, "deadline", "the request was not complete in time (http.request_timeout)",
-                "request_timeout");
+        problem_of(408, "deadline", "the request was not complete in time (http.request_timeout)",
+                   "request_timeout");
       co_return refused(std::move(late));
     }
     if (result == wire::outcome::timed_out)
@@ -195,7 +195,7 @@ task<bool> connection::expects_continue() {
     co_return true;
   if (!boost::beast::iequals(expected, "100-continue")) {
     refusal_ = std::make_unique<problem>(
-      refusal(417, "unsupported", "only Expect: 100-continue is understood"));
+      problem_of(417, "unsupported", "only Expect: 100-continue is understood"));
     co_return false;
   }
   constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -221,7 +221,7 @@ task<bool> connection::handle(router::match route) {
   if (!failure.empty()) {
     logging::error("http", "{} failed: {}", label, failure);
     if (with.status() == 0) {
-      auto what = refusal(500, "internal", "the server failed to handle this request");
+      auto what = problem_of(500, "internal", "the server failed to handle this request");
       auto headers = std::map<std::string, std::string>{};
       co_await send_problem(with, std::move(what), std::move(headers));
     }

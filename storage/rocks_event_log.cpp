@@ -17,7 +17,6 @@ namespace tidemark {
 
 namespace {
 
-constexpr std::string_view component = "storage";
 /// How long a reader waits for a reopen, and a reopen for the readers.
 constexpr std::chrono::seconds patience{10};
 
@@ -87,7 +86,7 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
   log->database_ = std::move(*database);
   log->state_ = std::move(*state);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
-  logging::info(component, "opened {} with {} streams up to position {} in {:.0f} ms",
+  logging::info("storage", "opened {} with {} streams up to position {} in {:.0f} ms",
                 log->directory_.path().string(), log->state_.streams.stored_count(),
                 log->state_.head.value, took.count());
   return log;
@@ -161,7 +160,7 @@ expected<void> rocks_event_log::compare_with_mark(position head) {
                             "write-ahead log was emptied. Restore the directory from a backup, or "
                             "start once with {} to begin with an empty log",
                             directory_.path().string(), accept_wal_loss_flag));
-  logging::warning(component, "{} lost all its events; it begins anew, as told by {}",
+  logging::warning("storage", "{} lost all its events; it begins anew, as told by {}",
                    directory_.path().string(), accept_wal_loss_flag);
   commits_marked_ = false;
   if (options_.read_only)
@@ -200,7 +199,7 @@ bool rocks_event_log::reopen() {
   database_ = std::move(*database);
   state_ = std::move(*state);
   failure_.clear();
-  logging::info(component, "reopened {} up to position {}", directory_.path().string(),
+  logging::info("storage", "reopened {} up to position {}", directory_.path().string(),
                 state_.head.value);
   return true;
 }

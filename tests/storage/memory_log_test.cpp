@@ -6,7 +6,7 @@ using namespace tidemark;
 
 namespace {
 
-append_request request_for(const stream_info& stream, std::vector<std::string> bodies) {
+append_request appending(const stream_info& stream, std::vector<std::string> bodies) {
   append_request request{stream.id, stream.incarnation, stream.head, {}, {}, false};
   for (auto& body : bodies)
     request.events.push_back({"item.delta", "", timestamp{1}, std::move(body), nullptr});
@@ -19,8 +19,7 @@ SCENARIO("the log in memory gives dense offsets and positions over several strea
   memory_log log;
   const auto a = *log.acquire("a");
   const auto b = *log.acquire("b");
-  const std::vector requests{request_for(a, {"1", "2"}), request_for(b, {"3"}),
-                             request_for(a, {"4"})};
+  const std::vector requests{appending(a, {"1", "2"}), appending(b, {"3"}), appending(a, {"4"})};
   const auto answers = log.commit(requests);
   REQUIRE(answers[0].has_value());
   CHECK(answers[0]->last == offset{2});
@@ -43,7 +42,7 @@ SCENARIO("the log in memory gives dense offsets and positions over several strea
 SCENARIO("a log in memory that was told to fail writes nothing, and recovers") {
   memory_log log;
   const auto a = *log.acquire("a");
-  const std::vector requests{request_for(a, {"1"})};
+  const std::vector requests{appending(a, {"1"})};
 
   log.fail_next(errc::full);
   CHECK(log.commit(requests)[0].error().why.code == errc::full);
