@@ -3,7 +3,11 @@ add_library(tidemark_options INTERFACE)
 add_library(tidemark::options ALIAS tidemark_options)
 target_include_directories(tidemark_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(tidemark_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
+  -Wall -Wextra -Wpedantic
+  # In files that are compiled as one, local names hide those of another file, and g++ takes an unnamed
+  # namespace for one of a header: neither means anything.
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>,-Wshadow>
+  -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
   # g++ 12 reports overlapping copies in std::string's operator+ that are not there (GCC bug 105651).
   # At -O2 it believes that moved variants and tl::expected may be uninitialised (GCC bug 105562);
   # the sanitizer job would find a real one.
@@ -35,11 +39,6 @@ endif()
 # Parsing headers is most of the time of an unoptimised file: with CMAKE_UNITY_BUILD (the sanitizer presets,
 # and all tests) a few files are compiled as one. Not so the release's libraries, whose files are compiled one
 # by one: that is where a missing include or a name that two files give away is noticed.
-# g++ takes the unnamed namespace of a file that was joined for one of a header.
-set(joined_files_options $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-if(CMAKE_UNITY_BUILD)
-  add_compile_options(${joined_files_options})
-endif()
 
 # tidemark_library(name LINKS ... [PRIVATE_LINKS ...]): one static library a folder, made of all its
 # sources but the *_main.cpp files, which are programs.
@@ -76,7 +75,6 @@ function(tidemark_tests folder)
   # What is under test is optimised; optimising the tests themselves only costs time.
   target_compile_options(test_${folder} PRIVATE -O0)
   set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON)
-  target_compile_options(test_${folder} PRIVATE ${joined_files_options})
   catch_discover_tests(test_${folder} TEST_PREFIX "${folder}: "
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors})
 endfunction()

@@ -1,11 +1,13 @@
 #include "server_fixture.hpp"
 #include "tests/support/sanitized.hpp"
+#include "tests/support/text.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <sys/resource.h>
 
 using namespace tidemark;
+using namespace tidemark::test;
 using namespace tidemark::testing;
 using namespace std::chrono_literals;
 
@@ -14,10 +16,6 @@ namespace {
 const std::string path = "/api/v1/workspaces/w/events";
 const std::string sse = "Accept: text/event-stream\r\n";
 const std::string lines = "Accept: application/x-ndjson\r\n";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;

@@ -1,4 +1,5 @@
 #include "server_fixture.hpp"
+#include "tests/support/text.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -6,14 +7,11 @@
 #include <mutex>
 
 using namespace tidemark;
+using namespace tidemark::test;
 using namespace tidemark::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 expected<answer> submitted(const std::string& name, bool, const command&) {
   submit_reply reply;

@@ -1,19 +1,14 @@
 #include "http/v1_shapes.hpp"
+#include "tests/support/text.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <set>
 
 using namespace tidemark;
+using namespace tidemark::test;
 
 namespace {
-
-std::set<std::string> keys(const json& object) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : object.items())
-    names.insert(name);
-  return names;
-}
 
 using names = std::set<std::string>;
 

@@ -1,4 +1,5 @@
 #include "tests/http/v1_stage.hpp"
+#include "tests/support/text.hpp"
 #include "tests/support/v1_client.hpp"
 
 #include <catch2/catch.hpp>
@@ -7,18 +8,12 @@
 #include <set>
 #include <thread>
 
+using namespace tidemark::test;
 using namespace v1_test;
 
 namespace {
 
 using names = std::set<std::string>;
-
-names keys(const json& object) {
-  names all;
-  for (const auto& [name, value] : object.items())
-    all.insert(name);
-  return all;
-}
 
 command submission(bool holds_result) {
   submit_turn turn;

@@ -15,10 +15,6 @@ using std::chrono::seconds;
 
 namespace {
 
-std::string text_of(const json& completed) {
-  return string_or(data_of(completed), "text");
-}
-
 const json& error_of(const json& completed) {
   return object_at(data_of(completed), "error");
 }

@@ -35,10 +35,6 @@ bool resumes(const std::string& call) {
          || call.find("--session-id") != std::string::npos;
 }
 
-std::string text_of(const json& completed) {
-  return string_or(data_of(completed), "text");
-}
-
 pid_t agent_of(const json& started) {
   return static_cast<pid_t>(int_or(object_at(data_of(started), "agent"), "pid", -1));
 }

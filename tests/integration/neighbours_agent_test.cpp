@@ -48,10 +48,6 @@ stand_in_agent agent_that(const std::string& each) {
   });
 }
 
-std::string text_of(const json& completed) {
-  return string_or(data_of(completed), "text");
-}
-
 } // namespace
 
 // The protocol does not say which prompt a result answers: one that is as late as to come within the

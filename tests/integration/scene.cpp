@@ -131,6 +131,10 @@ const json& data_of(const json& e) {
   return object_at(e, "data");
 }
 
+std::string text_of(const json& completed) {
+  return string_or(data_of(completed), "text");
+}
+
 std::string outcome_of(const json& completed) {
   return string_or(data_of(completed), "outcome");
 }

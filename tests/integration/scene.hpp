@@ -64,6 +64,7 @@ bool dense_from(const sse_reader::frames& events, std::uint64_t first);
 const json& data_of(const json& e);
 /// How a turn ended, of its `turn.completed`.
 std::string outcome_of(const json& completed);
+std::string text_of(const json& completed);
 /// Number of events of a type.
 std::size_t count_of(const std::vector<json>& events, const std::string& type);
 
