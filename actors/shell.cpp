@@ -192,8 +192,10 @@ private:
       return piece;
     }
     auto next = shown_.read(*place, piece_bytes);
-    if (*place > 0 && next.cut > 0)
+    if (*place > 0 && next.cut > 0) {
       runtime_.metrics.shell_skipped(static_cast<std::size_t>(next.cut));
+      audience_.mark_cut(client);
+    }
     piece->text = std::move(next.text);
     piece->cut = next.cut;
     const auto nothing = piece->text.empty() && piece->cut == 0;

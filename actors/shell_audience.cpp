@@ -41,10 +41,18 @@ void shell_audience::wake() {
       each.wake();
 }
 
+void shell_audience::mark_cut(std::uint64_t who) {
+  if (const auto found = clients_.find(who); found != clients_.end())
+    found->second.was_cut = true;
+}
+
 std::optional<std::uint64_t> shell_audience::foremost() const {
+  const auto has_all = [](const auto& entry) { return !entry.second.was_cut; };
+  const auto only_these = std::ranges::any_of(clients_, has_all);
   std::optional<std::uint64_t> found;
-  for (const auto& [number, each] : clients_)
-    found = std::max(found.value_or(0), each.place);
+  for (const auto& entry : clients_)
+    if (!only_these || has_all(entry))
+      found = std::max(found.value_or(0), entry.second.place);
   return found;
 }
 

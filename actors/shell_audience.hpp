@@ -27,8 +27,11 @@ public:
   /// There is something to read.
   void wake();
 
-  /// Place of the client that has read most; nothing if there is none. The terminal waits for that
-  /// one alone, so one that is slow delays nobody.
+  /// It came too late for some of the text: it is slower than another one.
+  void mark_cut(std::uint64_t client);
+  /// Place of the client that has read most, among those that missed nothing if there are any; nothing
+  /// if nobody is here. The terminal waits for that one alone, so one that is slow delays nobody. Nor
+  /// does it hurry anybody: after a cut it stands at the end, and its socket takes much at once.
   [[nodiscard]] std::optional<std::uint64_t> foremost() const;
 
   /// Returns false if the client is not here.
@@ -46,6 +49,7 @@ private:
     std::function<void()> wake;
     bool keeps = false;
     bool sleeps = false;
+    bool was_cut = false;
     std::uint64_t place = 0;
     std::optional<terminal_size> size;
     std::uint64_t resized = 0; // which resize in order it was

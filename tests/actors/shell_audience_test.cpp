@@ -57,6 +57,22 @@ SCENARIO("the pace is that of the client that has read most") {
   CHECK_FALSE(clients.leave(fast));
 }
 
+SCENARIO("who missed something sets the pace no more, unless all did") {
+  shell_audience clients{initial};
+  const auto slow = clients.enter({}, true);
+  const auto fast = clients.enter({}, true);
+  clients.move(fast, 400, false);
+  clients.mark_cut(slow);
+  clients.move(slow, 500, false); // its socket had room for more at once
+  CHECK(clients.foremost() == 400u);
+  clients.mark_cut(fast);
+  CHECK(clients.foremost() == 500u);
+  clients.enter({}, true);
+  CHECK(clients.foremost() == 0u);
+  clients.leave(fast);
+  clients.mark_cut(fast); // it is not here any more
+}
+
 SCENARIO("a client is woken once for all that came while it slept") {
   shell_audience clients{initial};
   int woken = 0;
