@@ -1,9 +1,12 @@
 #pragma once
 
+#include "base/error.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tidemark {
 
@@ -26,6 +29,10 @@ timestamp now_utc();
 
 /// RFC 3339 with milliseconds: `2026-11-29T17:05:09.042Z`.
 std::string iso8601(timestamp t);
+
+/// Reads RFC 3339: a date and a time with `Z` or an offset like `+02:00`, to the nanosecond, or a date
+/// alone, which is its first moment in UTC. Errors: `invalid_argument`.
+expected<timestamp> parse_iso8601(std::string_view text);
 
 /// The same without an allocation. Every timestamp lies in a year of four digits, 1677 to 2262.
 using iso8601_text = std::array<char, 24>;

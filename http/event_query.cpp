@@ -1,61 +1,21 @@
 #include "http/event_query.hpp"
 
-#include <fmt/format.h>
+#include "http/query_values.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace tidemark {
 
 namespace {
 
-tl::unexpected<error> bad_parameter(std::string_view name, std::string_view rule) {
-  return fail(errc::invalid_argument, fmt::format("query \"{}\": {}", name, rule));
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || failed != std::errc{} || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
-expected<bool> flag(const request_parameters& with, const char* name) {
-  const auto text = with.query(name).value_or("false");
-  if (text == "true" || text == "1" || text.empty())
-    return true;
-  if (text == "false" || text == "0")
-    return false;
-  return bad_parameter(name, "must be true or false");
-}
-
 expected<std::optional<cursor>> cursor_of(const request_parameters& with) {
-  auto name = std::string_view{"Last-Event-ID"};
-  auto text = with.header(name);
-  for (const auto* parameter : {"after", "last_event_id", "lastEventId"}) {
-    if (text && !text->empty())
-      break;
-    name = parameter;
-    text = with.query(parameter);
-  }
-  if (!text || text->empty())
+  const auto place = place_of(with);
+  if (!place)
     return std::optional<cursor>{};
-  auto parsed = cursor::parse(*text);
+  auto parsed = cursor::parse(place->text);
   if (!parsed)
-    return fail(errc::invalid_argument, std::string{name}, parsed.error());
+    return fail(errc::invalid_argument, std::string{place->parameter}, parsed.error());
   return std::optional{*parsed};
-}
-
-std::vector<std::string> split_list(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    if (end > 0)
-      out.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
 }
 
 } // namespace
@@ -78,16 +38,6 @@ bool event_query::wants(std::string_view type, std::string_view of_turn) const {
   return types.empty() || std::any_of(types.begin(), types.end(), fits);
 }
 
-expected<std::chrono::milliseconds> parse_wait(std::string_view text) {
-  const auto in_milliseconds = text.ends_with("ms");
-  if (in_milliseconds || text.ends_with('s'))
-    text.remove_suffix(in_milliseconds ? 2 : 1);
-  const auto value = number(text);
-  if (!value || *value > 86'400'000)
-    return bad_parameter("wait", "must be a time like 30s or 500ms");
-  return std::chrono::milliseconds{in_milliseconds ? *value : *value * 1000};
-}
-
 expected<event_query> parse_event_query(const request_parameters& with,
                                         std::chrono::milliseconds max_wait) {
   event_query out;
@@ -95,26 +45,22 @@ expected<event_query> parse_event_query(const request_parameters& with,
   if (!from)
     return tl::make_unexpected(from.error());
   out.from = *from;
-  if (const auto text = with.query("limit")) {
-    const auto value = number(*text);
-    if (!value || *value == 0)
-      return bad_parameter("limit", "must be a number above 0");
-    out.limit = *value;
-  }
-  out.types = split_list(with.query("types").value_or(""));
+  const auto limit = count_of(with, "limit");
+  if (!limit)
+    return tl::make_unexpected(limit.error());
+  out.limit = *limit;
+  out.types = list_of(with, "types");
   out.turn = with.query("turn").value_or("");
-  const auto raw = flag(with, "raw");
-  const auto follow = flag(with, "follow");
+  const auto raw = flag_of(with, "raw");
+  const auto follow = flag_of(with, "follow");
   if (!raw || !follow)
     return tl::make_unexpected(raw ? follow.error() : raw.error());
   out.raw = *raw;
   out.follow = *follow;
-  if (const auto text = with.query("wait")) {
-    const auto wait = parse_wait(*text);
-    if (!wait)
-      return tl::make_unexpected(wait.error());
-    out.wait = std::min(*wait, max_wait);
-  }
+  const auto wait = wait_of(with, max_wait);
+  if (!wait)
+    return tl::make_unexpected(wait.error());
+  out.wait = *wait;
   return out;
 }
 

@@ -40,7 +40,4 @@ struct event_query {
 expected<event_query> parse_event_query(const request_parameters& with,
                                         std::chrono::milliseconds max_wait);
 
-/// `30s`, `500ms` or `30` (seconds).
-expected<std::chrono::milliseconds> parse_wait(std::string_view text);
-
 } // namespace tidemark

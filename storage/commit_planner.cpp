@@ -60,6 +60,7 @@ appended commit_planner::accept(const append_request& request) {
     info.head_hash = hasher_.link(
       info.head_hash, {info.name, info.incarnation, info.head, e.time, e.type, payload});
     result.hashes.push_back(info.head_hash);
+    newest_ = std::max(newest_, e.time);
   }
   info.ended = request.ends_stream;
   result.last = info.head;

@@ -49,6 +49,8 @@ public:
   [[nodiscard]] std::span<const commit_run> runs() const noexcept { return runs_; }
   [[nodiscard]] position first() const noexcept { return first_; }
   [[nodiscard]] position next() const noexcept { return next_; }
+  /// Of all events placed so far.
+  [[nodiscard]] timestamp newest() const noexcept { return newest_; }
 
 private:
   struct known_stream {
@@ -59,6 +61,7 @@ private:
 
   position first_;
   position next_;
+  timestamp newest_;
   sha256_hasher& hasher_;
   std::unordered_map<stream_id, known_stream> known_;
   std::vector<commit_run> runs_;

@@ -25,6 +25,7 @@ struct new_event {
   timestamp time;       ///< never before the previous event of the stream
   std::string data;     ///< one JSON object made by dump_json: readers get these bytes as they are
   shared_text raw = {}; ///< the agent's own line, byte for byte, if the event came from one
+  std::vector<std::string> terms = {}; ///< what `event_log::search` finds it by; no zero bytes
 };
 
 /// An event as the log holds it. Immutable; shared between threads by `event_ptr`.

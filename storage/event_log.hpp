@@ -75,12 +75,18 @@ struct read_limits {
   bool with_raw = false;
 };
 
+/// Which way a reader goes through the log.
+enum class direction : std::uint8_t { oldest_first, newest_first };
+
+/// Events that carry at least one term of every group. No group: every event.
+using term_groups = std::vector<std::vector<std::string>>;
+
 /// How far a bounded read came. The next read starts at `next`.
 template <class Ordinal>
 struct read_progress {
   Ordinal next;
   std::size_t events = 0;
-  bool reached_head = false;
+  bool reached_head = false; ///< nothing is left in the direction of the read
 };
 
 /// Called once an event, in order. Return false to stop early.
@@ -150,6 +156,24 @@ public:
   /// Visits the events of all streams in commit order, from position `from` on.
   virtual expected<read_progress<position>> read_all(position from, read_limits limits,
                                                      const event_visitor& visit) const = 0;
+
+  /// Visits the events that carry the terms of `wanted`, from position `from` on in the direction
+  /// `way`. Its cost follows the shortest of the groups' lists, not the log. Events before
+  /// `searchable_from()` carry no terms; events that retention removed are passed over.
+  virtual expected<read_progress<position>> search(const term_groups& wanted, position from,
+                                                   direction way, read_limits limits,
+                                                   const event_visitor& visit) const = 0;
+
+  /// The terms in use that start with `prefix`, in byte order, at most `most`.
+  [[nodiscard]] virtual expected<std::vector<std::string>> terms(std::string_view prefix,
+                                                                 std::size_t most) const = 0;
+
+  /// The first event that was written with its terms: a log that is older than search has others.
+  [[nodiscard]] virtual position searchable_from() const = 0;
+
+  /// The first position that was not committed before `time`; one past the head if there is none.
+  /// An event's own time is never after that of its commit.
+  [[nodiscard]] virtual expected<position> position_at(timestamp time) const = 0;
 
   /// One record, or nothing. Errors: `corrupt`, `io`.
   [[nodiscard]] virtual expected<std::optional<std::string>> get(table in,

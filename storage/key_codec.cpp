@@ -64,6 +64,23 @@ std::optional<std::pair<std::string_view, epoch>> parse_stream_key(std::string_v
   return std::pair{name, epoch{bytes::reader{key.substr(key.size() - tail + 1)}.fixed()}};
 }
 
+std::string posting_prefix(std::string_view term) {
+  std::string prefix{term};
+  prefix.push_back('\0');
+  return prefix;
+}
+
+void move_posting_key(std::string& key, std::size_t prefix_bytes, position to) {
+  key.resize(prefix_bytes);
+  bytes::put_fixed(key, to.value);
+}
+
+std::optional<position> parse_posting_key(std::string_view key, std::string_view prefix) {
+  if (key.size() != prefix.size() + sizeof(std::uint64_t) || !key.starts_with(prefix))
+    return std::nullopt;
+  return position{bytes::reader{key.substr(prefix.size())}.fixed()};
+}
+
 std::string end_of_prefix(std::string_view prefix) {
   std::string end{prefix};
   while (!end.empty() && static_cast<std::uint8_t>(end.back()) == 0xFF)

@@ -31,6 +31,13 @@ constexpr std::size_t max_name_bytes = 1024;
 std::string stream_key(std::string_view name, epoch incarnation);
 std::optional<std::pair<std::string_view, epoch>> parse_stream_key(std::string_view key);
 
+/// Family `terms`: the term, a zero byte and the position, 8 bytes big-endian. A term has no zero byte.
+std::string posting_prefix(std::string_view term);
+/// Makes `key`, which begins with a prefix of so many bytes, that of another position.
+void move_posting_key(std::string& key, std::size_t prefix_bytes, position to);
+/// The position, if the key belongs to the term with this prefix.
+std::optional<position> parse_posting_key(std::string_view key, std::string_view prefix);
+
 /// The first key after all that start with `prefix`; empty if there is none.
 std::string end_of_prefix(std::string_view prefix);
 

@@ -1,12 +1,15 @@
 #include "storage/memory_log.hpp"
 
+#include "storage/bounded_visit.hpp"
 #include "storage/commit_planner.hpp"
 #include "storage/stream_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
+#include <set>
 
 namespace tidemark {
 
@@ -15,6 +18,8 @@ struct memory_log::state {
   stream_table streams;
   std::unordered_map<stream_id, std::vector<event_ptr>> events; // event n at n - 1
   std::vector<event_ptr> all;                                   // position n at n - 1
+  std::vector<std::vector<std::string>> terms;                  // likewise
+  std::vector<timestamp> times;                                 // likewise: never go back
   std::map<table, std::map<std::string, std::string, std::less<>>> tables;
   std::optional<errc> failure;
   bool latched = false;
@@ -95,6 +100,8 @@ void memory_log::state::store(const append_request& request, const appended& pla
             e.time, e.type, e.turn, e.data, e.raw, place.hashes[i]});
     events[info.id].push_back(stored);
     all.push_back(std::move(stored));
+    terms.push_back(e.terms);
+    times.push_back(times.empty() ? e.time : std::max(times.back(), e.time));
   }
   for (const auto& write : request.derived) {
     if (write.value)
@@ -160,6 +167,56 @@ expected<read_progress<position>> memory_log::read_all(position from, read_limit
     found = slice(state_->all, from.value, limits.max_events);
   }
   return visit_bounded(found, from, head, limits, visit);
+}
+
+expected<read_progress<position>> memory_log::search(const term_groups& wanted, position from,
+                                                     direction way, read_limits limits,
+                                                     const event_visitor& visit) const {
+  const auto forward = way == direction::oldest_first;
+  std::vector<event_ptr> found;
+  {
+    const std::lock_guard lock{state_->mutex};
+    const auto has = [&](std::size_t i, const std::vector<std::string>& group) {
+      return std::ranges::find_first_of(state_->terms[i], group) != state_->terms[i].end();
+    };
+    for (std::size_t i = 0; i < state_->all.size(); ++i)
+      if (std::ranges::all_of(wanted, [&](const auto& group) { return has(i, group); })
+          && (forward ? state_->all[i]->global >= from : state_->all[i]->global <= from))
+        found.push_back(state_->all[i]);
+  }
+  if (!forward)
+    std::ranges::reverse(found);
+  bounded_visit bounded{limits, visit};
+  for (const auto& e : found) {
+    auto view = event_view::of(*e);
+    if (!limits.with_raw)
+      view.raw = {};
+    const auto go_on = bounded(view);
+    from = forward ? e->global.next() : position{e->global.value - 1};
+    if (!go_on)
+      return read_progress<position>{from, bounded.events(), false};
+  }
+  return read_progress<position>{forward ? std::max(from, figures().head.next()) : position{0},
+                                 bounded.events(), true};
+}
+
+expected<std::vector<std::string>> memory_log::terms(std::string_view prefix,
+                                                     std::size_t most) const {
+  const std::lock_guard lock{state_->mutex};
+  std::set<std::string> found;
+  for (const auto& of_event : state_->terms)
+    std::ranges::copy_if(of_event, std::inserter(found, found.end()),
+                         [&](const std::string& term) { return term.starts_with(prefix); });
+  std::vector<std::string> out{found.begin(), found.end()};
+  out.resize(std::min(out.size(), most));
+  return out;
+}
+
+expected<position> memory_log::position_at(timestamp time) const {
+  const std::lock_guard lock{state_->mutex};
+  const auto& times = state_->times;
+  return position{
+    static_cast<std::uint64_t>(std::ranges::lower_bound(times, time) - times.begin()) + 1};
 }
 
 expected<std::optional<std::string>> memory_log::get(table in, std::string_view key) const {

@@ -25,6 +25,13 @@ public:
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
                                              const event_visitor& visit) const override;
+  expected<read_progress<position>> search(const term_groups& wanted, position from, direction way,
+                                           read_limits limits,
+                                           const event_visitor& visit) const override;
+  [[nodiscard]] expected<std::vector<std::string>> terms(std::string_view prefix,
+                                                         std::size_t most) const override;
+  [[nodiscard]] position searchable_from() const override { return position{1}; }
+  [[nodiscard]] expected<position> position_at(timestamp time) const override;
   [[nodiscard]] expected<std::optional<std::string>> get(table in,
                                                          std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,

@@ -30,7 +30,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view component = "storage";
-constexpr std::array<const char*, 5> family_names{"events", "commits", "streams", "turns", "meta"};
+constexpr std::array<const char*, 6> family_names{"events", "commits", "streams",
+                                                  "turns",  "meta",    "terms"};
 constexpr std::size_t block_cache_bytes = 64 << 20;
 constexpr std::size_t write_buffer_bytes = 16 << 20;
 constexpr rlim_t least_descriptors = 256;
@@ -114,7 +115,8 @@ rocksdb::DBOptions options_of(const rocks_database::settings& how, bool point_in
   return options;
 }
 
-/// Opens a database that may not be there yet, or only in part if its first creation was cut short.
+/// Opens a database that may not be there yet, or only in part: if its first creation was cut short,
+/// or if it is of a time when there were fewer families.
 /// Creates the missing families at once: one by one, as RocksDB's own option does it, each of them
 /// costs a rewrite of the options file, which is a good part of a first start.
 rocksdb::Status create(const rocksdb::DBOptions& options, const std::string& path,
@@ -227,7 +229,15 @@ rocksdb::Status rocks_database::open_with(const settings& how, bool point_in_tim
 
   rocksdb::DB* opened = nullptr;
   const auto path = how.directory.string();
-  const auto status = how.create ? create(options, path, families, handles_, opened)
+  const auto is_older = [&] {
+    std::vector<std::string> names;
+    return rocksdb::DB::ListColumnFamilies(options, path, &names).ok()
+           && names.size() < families.size();
+  };
+  if (how.read_only && is_older())
+    return rocksdb::Status::NotSupported(
+      "the log is of an older version; start the server once to bring it up to date");
+  const auto status = how.create || is_older() ? create(options, path, families, handles_, opened)
                       : how.read_only
                         ? rocksdb::DB::OpenForReadOnly(options, path, families, &handles_, &opened)
                         : rocksdb::DB::Open(options, path, families, &handles_, &opened);

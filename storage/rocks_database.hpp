@@ -25,7 +25,8 @@ enum class family : std::size_t {
   commits, ///< position of a commit's first event -> its time and what it wrote
   streams, ///< (name, epoch) -> id, head, hash, trimmed
   turns,
-  meta
+  meta,
+  terms ///< (term, position) -> nothing: what search finds events by
 };
 
 /// An open RocksDB with the families and options that the log needs. Private to storage/.

@@ -2,6 +2,7 @@
 
 #include "base/logging.hpp"
 #include "storage/files.hpp"
+#include "storage/byte_codec.hpp"
 #include "storage/key_codec.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/wal_check.hpp"
@@ -19,6 +20,9 @@ namespace {
 
 /// How long a reader waits for a reopen, and a reopen for the readers.
 constexpr std::chrono::seconds patience{10};
+
+/// Family `meta`: see `searchable_from()`.
+constexpr const char* searchable_from_key = "search-from";
 
 rocksdb::ReadOptions whole_family() {
   rocksdb::ReadOptions options;
@@ -85,6 +89,8 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
     return tl::unexpected(same.error());
   log->database_ = std::move(*database);
   log->state_ = std::move(*state);
+  if (auto marked = log->mark_searchable(); !marked)
+    return tl::unexpected(marked.error());
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
   logging::info("storage", "opened {} with {} streams up to position {} in {:.0f} ms",
                 log->directory_.path().string(), log->state_.streams.stored_count(),
@@ -168,6 +174,29 @@ expected<void> rocks_event_log::compare_with_mark(position head) {
   return data_directory::mark_complete(directory_.path());
 }
 
+/// Written before the first event with terms, in order with it: so no sync is needed, and a log that has
+/// no such mark has no such event.
+expected<void> rocks_event_log::mark_searchable() {
+  std::string value;
+  auto& db = database_->db();
+  auto* const meta = database_->handle(family::meta);
+  auto status = db.Get({}, meta, searchable_from_key, &value);
+  if (status.ok()) {
+    state_.searchable_from = position{bytes::reader{value}.fixed()};
+    return {};
+  }
+  state_.searchable_from = state_.head.next();
+  if (status.IsNotFound() && options_.read_only)
+    return {};
+  if (status.IsNotFound()) {
+    bytes::put_fixed(value, state_.searchable_from.value);
+    status = db.Put({}, meta, searchable_from_key, value);
+  }
+  if (!status.ok())
+    return tl::unexpected(to_error(status, "cannot note from where on the log can be searched"));
+  return {};
+}
+
 bool rocks_event_log::reopen() {
   std::unique_ptr<rocks_database> closing;
   {
@@ -196,6 +225,7 @@ bool rocks_event_log::reopen() {
     return false;
   }
   state->streams.inherit_unwritten(state_.streams);
+  state->searchable_from = state_.searchable_from;
   database_ = std::move(*database);
   state_ = std::move(*state);
   failure_.clear();

@@ -38,6 +38,13 @@ public:
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
                                              const event_visitor& visit) const override;
+  expected<read_progress<position>> search(const term_groups& wanted, position from, direction way,
+                                           read_limits limits,
+                                           const event_visitor& visit) const override;
+  [[nodiscard]] expected<std::vector<std::string>> terms(std::string_view prefix,
+                                                         std::size_t most) const override;
+  [[nodiscard]] position searchable_from() const override;
+  [[nodiscard]] expected<position> position_at(timestamp time) const override;
   [[nodiscard]] expected<std::optional<std::string>> get(table in,
                                                          std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,
@@ -50,6 +57,7 @@ public:
 private:
   /// Keeps the database open while a reader uses it: a reopen waits for it.
   class lease;
+  class locator;
   /// How far a walk over a stream came; `next` is the event that failed, if one did.
   struct walked {
     offset next;
@@ -60,6 +68,7 @@ private:
     stream_table streams;
     position head;
     timestamp last_commit;
+    position searchable_from{1};
   };
 
   rocks_event_log(rocks_log_options options, data_directory directory, rocksdb::Env* below);
@@ -70,6 +79,7 @@ private:
   static expected<void> load_head(const rocks_database& database, log_state& state);
   /// Makes sure that a log that had events still has some.
   expected<void> compare_with_mark(position head);
+  expected<void> mark_searchable();
   bool reopen();
   [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
@@ -92,7 +102,7 @@ private:
                                         const error& why) const;
   void latch(std::string reason);
 
-  // -- reading (rocks_log_read.cpp) --------------------------------------------
+  // -- reading (rocks_log_read.cpp, rocks_log_search.cpp) --------------------------------------------
   walked walk(const rocks_database& database, const stream_info& stream, offset from, offset last,
               bool with_raw, const event_visitor& visit) const;
   /// Visits the events of one commit from position `from` on; the position to go on from.
@@ -111,6 +121,7 @@ private:
   bool commits_marked_ = false;                // likewise: the directory is known to hold events
   std::unique_ptr<rocksdb::WriteBatch> batch_; // likewise: of the commit under way
   std::string record_;                         // likewise: of the event under way
+  std::string posting_;                        // likewise: of the term under way
   mutable std::atomic<bool> displaced_ = false;
 
   mutable std::mutex mutex_; // guards everything below

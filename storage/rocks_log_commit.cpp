@@ -195,6 +195,11 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
       record_);
     const auto key = keys::packed_event_key(request.stream, answer.first.plus(i));
     batch_->Put(database.handle(family::events), {key.data(), key.size()}, record_);
+    for (const auto& term : e.terms) {
+      posting_ = keys::posting_prefix(term);
+      keys::move_posting_key(posting_, posting_.size(), answer.first_global.plus(i));
+      batch_->Put(database.handle(family::terms), posting_, {});
+    }
   }
   for (const auto& write : request.derived) {
     if (write.value)
@@ -207,7 +212,7 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
 
 expected<void> rocks_event_log::write(const commit_planner& plan, commit_figures& cost) {
   const auto& database = *database_;
-  const auto time = std::max(now_utc(), state_.last_commit);
+  const auto time = std::max({now_utc(), state_.last_commit, plan.newest()});
   const auto touched = plan.touched();
   for (const auto* stream : touched)
     batch_->Put(database.handle(family::streams),

@@ -1,5 +1,6 @@
 #include "storage/rocks_event_log.hpp"
 
+#include "storage/bounded_visit.hpp"
 #include "storage/key_codec.hpp"
 #include "storage/record_codec.hpp"
 
@@ -16,31 +17,6 @@ namespace {
 /// RocksDB's own readahead begins anew, and small, with every read of a few hundred events.
 constexpr std::size_t readahead_bytes = 128 << 10;
 constexpr std::uint64_t worth_readahead = 100; // events
-
-/// Lets events through until a bound is reached.
-class bounded_visit {
-public:
-  bounded_visit(read_limits limits, const event_visitor& visit) : limits_(limits), visit_(visit) {}
-
-  bool operator()(const event_view& e) {
-    ++events_;
-    bytes_ += e.data.size() + e.raw.size();
-    if (!visit_(e))
-      stopped_ = true;
-    return !done();
-  }
-  [[nodiscard]] bool done() const {
-    return stopped_ || events_ >= limits_.max_events || bytes_ >= limits_.max_bytes;
-  }
-  [[nodiscard]] std::size_t events() const { return events_; }
-
-private:
-  read_limits limits_;
-  const event_visitor& visit_;
-  std::size_t events_ = 0;
-  std::size_t bytes_ = 0;
-  bool stopped_ = false;
-};
 
 error damaged(const stream_info& stream, offset at, std::string_view what) {
   return {errc::corrupt, fmt::format("event {} of \"{}\" {}; restore the log from a backup",

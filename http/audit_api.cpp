@@ -1,0 +1,363 @@
+// GET /api/v1/events: the events of all workspaces, by position (docs/events.md, Native API). A page, lines or
+// server-sent events; each is made of stretches of bounded work, so that a question that has to look at the
+// whole log holds nothing up, says how far it is, and ends when its reader leaves.
+#include "http/audit_request.hpp"
+#include "http/event_query.hpp"
+#include "http/problem.hpp"
+#include "http/reader_seat.hpp"
+#include "http/router.hpp"
+#include "http/wake_event.hpp"
+#include "replay/sse_frame.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace tidemark {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// One stretch of work on the blocking pool: some tens of milliseconds of the disk's time.
+constexpr std::size_t most_looked_at = 20'000;
+constexpr std::size_t most_read = 8 << 20;
+constexpr std::size_t piece_bytes = 1 << 20;
+/// What one page may cost before it is answered as it is, for its reader to go on from there.
+constexpr auto page_time = std::chrono::milliseconds{500};
+constexpr std::size_t page_bytes = 8 << 20;
+constexpr std::size_t default_limit = 1000;
+constexpr std::size_t max_limit = 10'000;
+constexpr auto progress_interval = std::chrono::seconds{1};
+constexpr auto departure_check = std::chrono::seconds{1}; // of a client that waits for a page
+
+/// What one stretch found.
+struct stretch {
+  std::string text; ///< the events, in the form asked for
+  std::size_t events = 0;
+  std::size_t looked_at = 0;
+  position next;
+  bool reached_end = false;
+};
+
+using append_one = void (*)(std::string&, const event_view&, bool with_raw, bool first);
+
+void append_to_page(std::string& out, const event_view& e, bool with_raw, bool first) {
+  out += first ? "" : ",";
+  append_envelope(out, e, with_raw);
+}
+
+void append_line(std::string& out, const event_view& e, bool with_raw, bool) {
+  append_envelope(out, e, with_raw);
+  out += '\n';
+}
+
+/// The id is the place in the whole log, unlike in the stream of one workspace.
+void append_frame(std::string& out, const event_view& e, bool with_raw, bool) {
+  out += fmt::format("id: {}\nevent: {}\ndata: ", e.global.value, e.type);
+  append_envelope(out, e, with_raw);
+  out += "\n\n";
+}
+
+/// A question and how far it has come. Shared with the pool's threads, one at a time.
+class search {
+public:
+  search(const event_log& log, audit_request what, append_one append)
+    : log_(log),
+      what_(std::move(what)),
+      append_(append) {
+    ask_anew();
+  }
+
+  [[nodiscard]] const audit_request& request() const { return what_; }
+  [[nodiscard]] position next() const { return next_; }
+  [[nodiscard]] position head() const { return head_; }
+  [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
+
+  /// The last event that was looked at: what the reader comes back with.
+  [[nodiscard]] position last_seen() const {
+    return what_.way == direction::oldest_first ? position{next_.value - 1} : next_.next();
+  }
+
+  /// Blocks on the disk.
+  expected<stretch> read(std::size_t most_events, std::size_t most_bytes) {
+    if (!begun_)
+      if (auto begun = begin(); !begun)
+        return tl::make_unexpected(begun.error());
+    auto out = stretch{};
+    auto limits = read_limits{};
+    limits.max_events = most_looked_at;
+    limits.max_bytes = most_read;
+    limits.with_raw = what_.raw;
+    const auto take = [&](const event_view& e) {
+      append_(out.text, e, what_.raw, out.events == 0);
+      ++out.events;
+      return out.events < most_events && out.text.size() < most_bytes;
+    };
+    const auto read = query_->read(next_, limits, take);
+    if (!read)
+      return tl::make_unexpected(read.error());
+    next_ = read->next;
+    looked_at_ += read->looked_at;
+    out.looked_at = read->looked_at;
+    out.next = next_;
+    out.reached_end = read->reached_end;
+    return out;
+  }
+
+  /// Asks about what has come since the question was put.
+  void ask_anew() {
+    head_ = log_.figures().head;
+    query_.emplace(log_, what_.filter, what_.way);
+  }
+
+private:
+  expected<void> begin() {
+    const auto start = query_->start();
+    if (!start)
+      return tl::make_unexpected(start.error());
+    const auto resumed = what_.resume().value_or(*start);
+    next_ = what_.way == direction::oldest_first ? std::max(resumed, *start)
+                                                 : std::min(resumed, *start);
+    begun_ = true;
+    return {};
+  }
+
+  const event_log& log_;
+  const audit_request what_;
+  const append_one append_;
+  std::optional<audit_query> query_;
+  position head_;
+  position next_;
+  std::size_t looked_at_ = 0;
+  bool begun_ = false;
+};
+
+// -- one page ----------------------------------------------------------------
+
+struct page {
+  std::string events;
+  std::size_t count = 0;
+  bool complete = false;
+};
+
+std::string to_json(const page& p, const search& of) {
+  return fmt::format(R"({{"events":[{}],"next":"{}","head":{},"looked_at":{},"complete":{}}})",
+                     p.events, of.last_seen().value, of.head().value, of.looked_at(), p.complete);
+}
+
+/// Looks on until the page is full, its time is up or nothing is left. Blocks on the disk.
+expected<page> read_page(search& from) {
+  auto out = page{};
+  const auto limit = std::min(from.request().limit.value_or(default_limit), max_limit);
+  const auto until = clock::now() + page_time;
+  do {
+    auto more = from.read(limit - out.count, page_bytes - out.events.size());
+    if (!more)
+      return tl::make_unexpected(more.error());
+    if (more->events > 0)
+      out.events += (out.count > 0 ? "," : "") + more->text;
+    out.count += more->events;
+    out.complete = more->reached_end;
+  } while (!out.complete && out.count < limit && out.events.size() < page_bytes
+           && clock::now() < until);
+  return out;
+}
+
+task<void> send_page(exchange& with, std::shared_ptr<search> from) {
+  auto& services = with.services();
+  auto wake = std::make_shared<wake_event>(with.actors().get_executor());
+  auto on_change = hub::waker{[wake] { wake->notify(); }};
+  // Before the first look, so that no event between look and wait is missed.
+  const auto registration = services.events.subscribe_all(std::move(on_change));
+  const auto deadline = clock::now() + from->request().wait;
+  const auto read = [from] { return read_page(*from); };
+  for (;;) {
+    const auto was_quiet = services.quiet.load(); // before the look: no event comes after it
+    const auto result = co_await with.blocking(read);
+    if (!result) {
+      co_await send_error(with, result.error());
+      break;
+    }
+    const auto left = deadline - clock::now();
+    const auto over = was_quiet || with.client_left() || left <= clock::duration::zero();
+    if (result->count > 0 || !result->complete || over) {
+      co_await with.send(200, to_json(*result, *from));
+      break;
+    }
+    co_await wake->wait(std::min<clock::duration>(left, departure_check));
+    from->ask_anew();
+  }
+  wake->close();
+}
+
+// -- endless answers ---------------------------------------------------------
+
+/// Sends what is found to one reader, and goes on with what comes if it follows.
+class audit_delivery {
+public:
+  audit_delivery(exchange& with, body_stream& out, std::shared_ptr<search> from, event_form form)
+    : with_(with),
+      services_(with.services()),
+      out_(out),
+      from_(std::move(from)),
+      frames_(form == event_form::frames) {}
+
+  task<void> run() {
+    auto going = !frames_ || co_await greet();
+    while (going && !out_.client_left())
+      going = co_await step();
+    // What was cut short must not look complete.
+    if (!going && !failed_)
+      co_await out_.finish();
+  }
+
+private:
+  [[nodiscard]] bool follows() const {
+    const auto& what = from_->request();
+    return what.way == direction::oldest_first && (frames_ || what.follow);
+  }
+
+  task<bool> greet() {
+    const auto hello = fmt::format("event: hello\nretry: 2000\ndata: {{\"head\":{}}}\n\n",
+                                   from_->head().value);
+    co_return co_await write(hello);
+  }
+
+  /// One stretch of work. False: the answer is complete or its reader gone.
+  task<bool> step() {
+    const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
+    if (!with_.still_admitted()) {
+      auto why = error{errc::unauthorized, "the token was revoked or has expired"};
+      co_await tell_failure(std::move(why));
+      co_return false;
+    }
+    const auto wanted = left();
+    const auto read = [from = from_, wanted] { return from->read(wanted, piece_bytes); };
+    auto found = co_await with_.blocking(read);
+    if (!found) {
+      co_await tell_failure(std::move(found.error()));
+      co_return false;
+    }
+    sent_ += found->events;
+    if (!found->text.empty()) {
+      if (!co_await write(found->text))
+        co_return false;
+      services_.metrics.events_sent("log", found->events, found->text.size());
+    }
+    if (left() == 0)
+      co_return false;
+    if (!found->reached_end)
+      co_return co_await say_progress();
+    if (was_quiet || !follows())
+      co_return false;
+    co_await out_.wait(last_write_ + services_.options.heartbeat - clock::now());
+    from_->ask_anew();
+    co_return co_await beat();
+  }
+
+  [[nodiscard]] std::size_t left() const {
+    return from_->request().limit.value_or(std::numeric_limits<std::size_t>::max()) - sent_;
+  }
+
+  /// For a reader that would otherwise hear nothing of a search that finds little.
+  task<bool> say_progress() {
+    if (clock::now() - last_progress_ < progress_interval)
+      co_return true;
+    last_progress_ = clock::now();
+    const auto facts =
+      fmt::format(R"({{"position":{},"head":{},"looked_at":{}}})", from_->last_seen().value,
+                  from_->head().value, from_->looked_at());
+    if (frames_)
+      co_return co_await write(fmt::format("event: progress\ndata: {}\n\n", facts));
+    if (from_->request().progress)
+      co_return co_await write(fmt::format("{{\"progress\":{}}}\n", facts));
+    co_return co_await beat();
+  }
+
+  /// The reason where the form has a place for it.
+  task<void> tell_failure(error why) {
+    failed_ = true;
+    const auto what = problem::of(why);
+    const auto err_id = log_failure(with_.route(), what.code, what.detail, what.status);
+    if (!frames_)
+      co_return;
+    const auto frame = "event: error\ndata: " + problem_json(what, err_id) + "\n\n";
+    co_await write(frame);
+  }
+
+  /// Keeps proxies from timing out while there is nothing to say.
+  task<bool> beat() {
+    if (clock::now() - last_write_ < services_.options.heartbeat)
+      co_return true;
+    co_return co_await write(frames_ ? heartbeat : std::string_view{"\n"});
+  }
+
+  task<bool> write(std::string_view bytes) {
+    const auto written = co_await out_.write(bytes);
+    last_write_ = clock::now();
+    if (!written && !out_.client_left())
+      services_.metrics.slow_reader();
+    co_return written;
+  }
+
+  exchange& with_;
+  http_services& services_;
+  body_stream& out_;
+  std::shared_ptr<search> from_; // shared with the work on the pool
+  bool frames_;
+  std::size_t sent_ = 0;
+  clock::time_point last_write_ = clock::now();
+  clock::time_point last_progress_ = clock::now();
+  bool failed_ = false;
+};
+
+task<void> send_stream(exchange& with, std::shared_ptr<search> from, event_form form) {
+  const auto* type = form == event_form::frames ? "text/event-stream" : "application/x-ndjson";
+  auto headers = endless_headers();
+  auto body = co_await with.stream(200, type, std::move(headers));
+  const auto registration = with.services().events.subscribe_all(body->waker());
+  auto delivery = audit_delivery{with, *body, std::move(from), form};
+  co_await delivery.run();
+}
+
+append_one appender(event_form form) {
+  switch (form) {
+  case event_form::page: return append_to_page;
+  case event_form::lines: return append_line;
+  case event_form::frames: return append_frame;
+  }
+  return append_line;
+}
+
+task<void> audit(exchange& with, std::shared_ptr<reader_count> seats) {
+  auto asked = parse_audit_request(with, with.services().options.max_wait);
+  if (!asked) {
+    co_await send_error(with, asked.error());
+    co_return;
+  }
+  const auto form = form_of(with.header("Accept").value_or(""));
+  const auto ends = form == event_form::page && asked->wait.count() == 0;
+  auto from = std::make_shared<search>(with.services().log, std::move(*asked), appender(form));
+  if (ends) {
+    co_await send_page(with, std::move(from));
+    co_return;
+  }
+  const auto seat = reader_seat{std::move(seats), with.services()};
+  if (!seat.granted()) {
+    with.services().metrics.http_limit_hit("readers");
+    co_await refuse_reader(with, form);
+  } else if (form == event_form::page) {
+    co_await send_page(with, std::move(from));
+  } else {
+    co_await send_stream(with, std::move(from), form);
+  }
+}
+
+} // namespace
+
+void add_audit_routes(router& to, const std::shared_ptr<reader_count>& seats) {
+  to.add("GET", "/api/v1/events", [seats](exchange& with) { return audit(with, seats); });
+}
+
+} // namespace tidemark

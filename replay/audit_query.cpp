@@ -1,0 +1,185 @@
+#include "replay/audit_query.hpp"
+
+#include "replay/audit_terms.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tidemark {
+
+namespace {
+
+/// How long an event may wait for its commit, while a disk is full for example, and still be found
+/// by a question that has an end in time.
+constexpr std::chrono::hours longest_wait{1};
+
+/// Types of one family that are worth naming one by one.
+constexpr std::size_t most_types = 1000;
+
+bool fits(std::string_view wanted, std::string_view type) {
+  return wanted.ends_with('*') ? type.starts_with(wanted.substr(0, wanted.size() - 1))
+                               : type == wanted;
+}
+
+bool may_be_unsearchable(const std::vector<std::string>& types) {
+  return std::ranges::any_of(types, [](const auto& each) { return fits(each, "item.delta"); });
+}
+
+/// As it stands in the data of an event.
+bool contains(std::string_view data, std::string_view text) {
+  const auto quoted = quote_json(text);
+  return data.find(std::string_view{quoted}.substr(1, quoted.size() - 2)) != data.npos;
+}
+
+} // namespace
+
+bool audit_filter::matches(const event_view& e) const {
+  const auto among = [](const std::vector<std::string>& wanted, std::string_view value) {
+    return wanted.empty()
+           || std::ranges::any_of(wanted, [&](const auto& each) { return each == value; });
+  };
+  if (!types.empty()
+      && std::ranges::none_of(types, [&](const auto& each) { return fits(each, e.type); }))
+    return false;
+  if (!among(workspaces, e.workspace) || (!turn.empty() && e.turn != turn))
+    return false;
+  if ((since && e.time < *since) || (until && e.time >= *until))
+    return false;
+  if (!text.empty() && !contains(e.data, text))
+    return false;
+  if (tool.empty() && outcome.empty())
+    return true;
+  const auto data = parse_json(e.data);
+  return data && (tool.empty() || tool_of(e.type, *data) == tool)
+         && (outcome.empty() || outcome_of(e.type, *data) == outcome);
+}
+
+audit_query::audit_query(const event_log& log, audit_filter what, direction way)
+  : log_(log),
+    filter_(std::move(what)),
+    way_(way) {}
+
+bool audit_query::is_past(position at) const {
+  return way_ == direction::oldest_first ? at > window_.last : at < window_.first;
+}
+
+expected<void> audit_query::prepare() {
+  if (prepared_)
+    return {};
+  window_ = {position{1}, log_.figures().head};
+  if (filter_.since) {
+    const auto first = log_.position_at(*filter_.since);
+    if (!first)
+      return tl::unexpected(first.error());
+    window_.first = *first;
+  }
+  if (filter_.until) {
+    const auto beyond = log_.position_at(filter_.until->plus(longest_wait));
+    if (!beyond)
+      return tl::unexpected(beyond.error());
+    window_.last = std::min(window_.last, position{beyond->value - 1});
+  }
+  groups_.clear();
+  if (!filter_.tool.empty())
+    groups_.push_back({audit_term::tool(filter_.tool)});
+  if (!filter_.outcome.empty())
+    groups_.push_back({audit_term::outcome(filter_.outcome)});
+  if (auto added = add_type_group(); !added)
+    return added;
+  if (!groups_.empty() && !filter_.turn.empty())
+    groups_.push_back({audit_term::turn(filter_.turn)});
+  if (!groups_.empty() && !filter_.workspaces.empty()) {
+    auto& group = groups_.emplace_back();
+    std::ranges::transform(filter_.workspaces, std::back_inserter(group), audit_term::workspace);
+  }
+  if (groups_.empty() && !filter_.turn.empty())
+    if (auto narrowed = narrow_by_turn(); !narrowed)
+      return narrowed;
+  prepared_ = true;
+  return {};
+}
+
+/// A family of types stands for those of it that the log has.
+expected<void> audit_query::add_type_group() {
+  if (filter_.types.empty() || may_be_unsearchable(filter_.types))
+    return {};
+  std::vector<std::string> group;
+  for (const auto& type : filter_.types) {
+    if (!type.ends_with('*')) {
+      group.push_back(audit_term::type(type));
+      continue;
+    }
+    auto family = log_.terms(audit_term::type(type.substr(0, type.size() - 1)), most_types);
+    if (!family)
+      return tl::unexpected(family.error());
+    std::ranges::move(*family, std::back_inserter(group));
+  }
+  groups_.push_back(std::move(group));
+  return {};
+}
+
+/// Between the first and the last event of a turn that has terms lie those that have none.
+expected<void> audit_query::narrow_by_turn() {
+  const term_groups of_turn{{audit_term::turn(filter_.turn)}};
+  const auto searchable = log_.searchable_from();
+  auto found = window{log_.figures().head.next(), position{0}};
+  const auto note = [&](const event_view& e) {
+    found.first = std::min(found.first, e.global);
+    found.last = std::max(found.last, e.global);
+    return false;
+  };
+  for (const auto& [from, way] : {std::pair{searchable, direction::oldest_first},
+                                 std::pair{window_.last, direction::newest_first}}) {
+    read_limits one;
+    one.max_events = 1;
+    if (const auto read = log_.search(of_turn, from, way, one, note); !read)
+      return tl::unexpected(read.error());
+  }
+  // A turn may have begun before the log had terms.
+  window_.first = searchable > position{1} ? window_.first : std::max(window_.first, found.first);
+  window_.last = searchable > position{1} ? window_.last : std::min(window_.last, found.last);
+  return {};
+}
+
+expected<position> audit_query::start() {
+  if (auto ready = prepare(); !ready)
+    return tl::unexpected(ready.error());
+  return way_ == direction::oldest_first ? window_.first : window_.last;
+}
+
+expected<audit_query::progress> audit_query::read(position from, read_limits limits,
+                                                  const event_visitor& visit) {
+  if (auto ready = prepare(); !ready)
+    return tl::unexpected(ready.error());
+  const auto forward = way_ == direction::oldest_first;
+  from = forward ? std::max(from, window_.first) : std::min(from, window_.last);
+  if (is_past(from))
+    return progress{from, 0, true};
+  const auto searchable = log_.searchable_from();
+  const auto by_search = !groups_.empty() && from >= searchable;
+  // Where the way of finding changes.
+  const auto border = [&](position at) {
+    return forward ? !by_search && !groups_.empty() && at >= searchable
+                   : by_search && at < searchable;
+  };
+  std::optional<position> stopped; // at an event that is for a later stretch, or beyond the window
+  const auto select = [&](const event_view& e) {
+    if (is_past(e.global) || border(e.global)) {
+      stopped = e.global;
+      return false;
+    }
+    return !filter_.matches(e) || visit(e);
+  };
+  const auto read =
+    log_.search(by_search ? groups_ : term_groups{}, from, way_, limits, select);
+  if (!read)
+    return tl::unexpected(read.error());
+  progress done{stopped.value_or(read->next), read->events, read->reached_head};
+  // What comes before the first searchable event is still to be looked at.
+  if (read->reached_head && by_search && !forward && searchable > window_.first)
+    done = {position{searchable.value - 1}, read->events, false};
+  done.reached_end = done.reached_end || is_past(done.next);
+  return done;
+}
+
+} // namespace tidemark
