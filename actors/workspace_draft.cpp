@@ -1,5 +1,7 @@
 #include "actors/workspace_draft.hpp"
 
+#include "replay/audit_terms.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +33,8 @@ workspace_draft::workspace_draft(workspace_state& working, const workspace_rules
 
 void workspace_draft::emit(std::string_view type, std::string_view turn, const json& data,
                            shared_text raw) {
-  new_event e{std::string{type}, std::string{turn}, now_, dump_json(data), std::move(raw)};
+  new_event e{std::string{type}, std::string{turn}, now_,
+              dump_json(data),   std::move(raw),    audit_terms(state_.id, type, turn, data)};
   if (e.raw && e.data.size() + e.raw->size() > event_log::max_event_bytes)
     e.raw = nullptr;
   if (e.data.size() > event_log::max_event_bytes) {

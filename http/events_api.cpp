@@ -1,6 +1,7 @@
 #include "http/event_delivery.hpp"
 #include "http/find_workspace.hpp"
 #include "http/problem.hpp"
+#include "http/reader_seat.hpp"
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
 
@@ -18,30 +19,6 @@ using clock = std::chrono::steady_clock;
 constexpr std::size_t page_bytes = 8 << 20;
 constexpr auto departure_check = std::chrono::seconds{1}; // of a client that waits for a page
 constexpr std::size_t max_scanned = 100'000; // events looked at for one page, however few it wants
-
-/// One reader of an endless answer, counted while it exists.
-class reader_seat {
-public:
-  reader_seat(std::shared_ptr<std::atomic<std::size_t>> count, http_services& services)
-    : count_(std::move(count)),
-      metrics_(services.metrics),
-      granted_(count_->fetch_add(1) < services.options.max_readers) {
-    metrics_.readers(1);
-  }
-  ~reader_seat() {
-    count_->fetch_sub(1);
-    metrics_.readers(-1);
-  }
-  reader_seat(const reader_seat&) = delete;
-  reader_seat& operator=(const reader_seat&) = delete;
-
-  [[nodiscard]] bool granted() const { return granted_; }
-
-private:
-  std::shared_ptr<std::atomic<std::size_t>> count_;
-  instruments& metrics_;
-  bool granted_;
-};
 
 problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& stream) {
   auto what = problem{};
@@ -152,31 +129,9 @@ task<void> send_page(exchange& with, reading what) {
 // -- endless answers ---------------------------------------------------------
 
 std::map<std::string, std::string> stream_headers(const reading& what) {
-  auto headers = std::map<std::string, std::string>{};
-  headers["Cache-Control"] = "no-cache, no-transform";
-  headers["X-Accel-Buffering"] = "no";
+  auto headers = endless_headers();
   headers["Tidemark-Resumed-After"] = cursor_text(what.stream, what.start.after);
   return headers;
-}
-
-/// Says so in a way that the form's clients understand: some event stream clients give up for ever
-/// on any status but 200.
-task<void> refuse_reader(exchange& with, event_form form, reading what) {
-  const auto retry = jittered(std::chrono::milliseconds{20'000});
-  if (form != event_form::frames) {
-    auto why = problem::of(
-      error{errc::unavailable, "too many readers (http.max_readers); try again later", true});
-    auto headers = std::map<std::string, std::string>{};
-    headers["Retry-After"] = std::to_string(retry.count() / 1000);
-    co_await send_problem(with, std::move(why), std::move(headers));
-    co_return;
-  }
-  auto headers = stream_headers(what);
-  auto body = co_await with.stream(200, "text/event-stream", std::move(headers));
-  const auto frame =
-    fmt::format("event: overload\nretry: {}\ndata: {{\"reason\":\"readers\"}}\n\n", retry.count());
-  co_await body->write(frame);
-  co_await body->finish();
 }
 
 task<void> send_stream(exchange& with, reading what, event_form form) {
@@ -206,7 +161,7 @@ task<expected<reading>> locate(exchange& with) {
   co_return out;
 }
 
-task<void> events(exchange& with, std::shared_ptr<std::atomic<std::size_t>> seats) {
+task<void> events(exchange& with, std::shared_ptr<reader_count> seats) {
   auto what = co_await locate(with);
   if (!what) {
     co_await send_error(with, what.error());
@@ -226,7 +181,8 @@ task<void> events(exchange& with, std::shared_ptr<std::atomic<std::size_t>> seat
     const auto seat = reader_seat{std::move(seats), with.services()};
     if (!seat.granted()) {
       with.services().metrics.http_limit_hit("readers");
-      co_await refuse_reader(with, form, std::move(*what));
+      auto headers = stream_headers(*what);
+      co_await refuse_reader(with, form, std::move(headers));
     } else if (form == event_form::page) {
       co_await send_page(with, std::move(*what));
     } else {
@@ -237,8 +193,7 @@ task<void> events(exchange& with, std::shared_ptr<std::atomic<std::size_t>> seat
 
 } // namespace
 
-void add_event_routes(router& to) {
-  auto seats = std::make_shared<std::atomic<std::size_t>>(0);
+void add_event_routes(router& to, const std::shared_ptr<reader_count>& seats) {
   to.add("GET", "/api/v1/workspaces/{id}/events",
          [seats](exchange& with) { return events(with, seats); });
 }

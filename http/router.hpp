@@ -2,6 +2,7 @@
 
 #include "http/api_tokens.hpp"
 #include "http/exchange.hpp"
+#include "http/reader_seat.hpp"
 
 #include <map>
 #include <string>
@@ -47,7 +48,10 @@ private:
 void add_operations_routes(
   router& to);                    ///< /health, /ready, /metrics           (http/operations_api.cpp)
 void add_turn_routes(router& to); ///< native: turns                       (http/turns_api.cpp)
-void add_event_routes(router& to);   ///< native: events of one workspace     (http/events_api.cpp)
+void add_event_routes(router& to, const std::shared_ptr<reader_count>& seats);
+///< native: events of one workspace     (http/events_api.cpp)
+void add_audit_routes(router& to, const std::shared_ptr<reader_count>& seats);
+///< native: events of all workspaces    (http/audit_api.cpp)
 void add_verify_routes(router& to);  ///< native: proof of one workspace      (http/verify_api.cpp)
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(
