@@ -23,6 +23,7 @@ constexpr auto overview =
   tidemark serve                                   start a server on 127.0.0.1:7021
   tidemark send docs "Explain the build"           run one task and watch it
   tidemark tail docs --follow                      every event of a workspace, then live
+  tidemark events --since 2h --outcome failed      what happened in all of them
   tidemark doctor                                  what is missing here, and how to mend it)";
 
 constexpr auto exit_codes =
@@ -49,6 +50,15 @@ constexpr auto tail_examples = R"(Examples:
   tidemark tail docs --json | jq -c 'select(.type == "turn.completed")'
 A lost connection is taken up again where it broke: no event is missed or repeated.)";
 
+constexpr auto events_examples = R"(Examples:
+  tidemark events --since 2h --type turn.completed --outcome failed
+  tidemark events --tool Bash --text 'rm -rf' --newest -n 20
+  tidemark events --workspace docs --format ndjson --raw -o docs.ndjson
+  tidemark events --type 'permission.*' --follow
+Times are RFC 3339 (2026-11-29T17:05:09Z, 2026-11-29) or a duration back from now (30m, 2h, 7d).
+A question by type, tool, outcome or turn costs what it finds; by text alone it looks at every event
+of the time asked for, and says how far it is.)";
+
 constexpr std::chrono::hours max_token_lifetime{24 * 36'500};
 
 constexpr auto token_examples = R"(Examples:
@@ -68,6 +78,7 @@ struct command_line {
   send_options send;
   std::vector<std::string> send_words;
   tail_options tail;
+  events_options events;
   verify_options verify;
   token_options token;
   bool workspaces_json = false;
@@ -151,6 +162,54 @@ void add_tail(CLI::App& app, command_line& line) {
   tail->footer(tail_examples);
 }
 
+/// A moment, or how long ago it was, as RFC 3339.
+void add_moment(CLI::App* to, const char* name, std::string& into, const char* what) {
+  const auto read = [name, &into](const std::string& text) {
+    const auto ago = parse_duration(text);
+    const auto moment = ago ? expected<timestamp>{now_utc().plus(-*ago)} : parse_iso8601(text);
+    if (!moment)
+      throw CLI::ValidationError{name, moment.error().message + ", or 2h for two hours ago"};
+    into = iso8601(*moment);
+  };
+  to->add_option_function<std::string>(name, read, what)->type_name("<time>");
+}
+
+void add_events(CLI::App& app, command_line& line) {
+  auto* events = app.add_subcommand("events", "Find, follow and export events of all workspaces");
+  auto& what = line.events;
+  events->add_option("--type", what.types, "Only of these types; item.* takes a family.")
+    ->type_name("<type,type…>")
+    ->delimiter(',');
+  events->add_option("--workspace", what.workspaces, "Only of these workspaces.")
+    ->type_name("<name,name…>")
+    ->delimiter(',');
+  events->add_option("--turn", what.turn, "Only of this turn.")->type_name("<id>");
+  events->add_option("--tool", what.tool, "Only calls of this tool and permissions for it.")
+    ->type_name("<name>");
+  events
+    ->add_option("--outcome", what.outcome, "Only ends of turns that came out so.")
+    ->check(CLI::IsMember({"succeeded", "failed", "cancelled", "interrupted"}));
+  events->add_option("--text", what.text, "Only events whose data holds this, letter for letter.")
+    ->type_name("<text>");
+  add_moment(events, "--since", what.since, "Not before this.");
+  add_moment(events, "--until", what.until, "Before this.");
+  events->add_option("--after", what.after, "Go on after this position of the log.")
+    ->type_name("<position>");
+  events->add_option("-n,--limit", what.limit, "At most so many.")->type_name("<count>");
+  events->add_flag("--newest", what.newest, "Newest first.");
+  events->add_flag("-f,--follow", what.follow, "Go on with the events to come.");
+  events->add_flag("--raw", what.raw, "With the agents' own lines (NDJSON).");
+  const std::map<std::string, events_format> formats{{"text", events_format::text},
+                                                     {"ndjson", events_format::ndjson},
+                                                     {"csv", events_format::csv}};
+  events->add_option("--format", what.format, "text, ndjson or csv (RFC 4180).")
+    ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
+    ->type_name("<format>");
+  events->add_option("-o,--output", what.output, "Write to this file.")->type_name("<path>");
+  add_server(events, line);
+  events->footer(events_examples);
+}
+
 void add_token(CLI::App& app, command_line& line) {
   auto* token = app.add_subcommand("token", "Make, list and revoke tokens for callers of the API");
   token->require_subcommand(1);
@@ -212,6 +271,7 @@ void describe(CLI::App& app, command_line& line) {
   serve->footer(serve_examples);
   add_send(app, line);
   add_tail(app, line);
+  add_events(app, line);
   add_token(app, line);
   add_others(app, line);
 }
@@ -305,6 +365,8 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
       return usage_error(fmt::format("--after {}: {}", line.tail.after, after.error().message), to);
     return run_tail(address_of(line, environment), line.tail, to);
   }
+  if (name == "events")
+    return run_events(address_of(line, environment), line.events, to);
   if (name == "workspaces")
     return run_workspaces(address_of(line, environment), line.workspaces_json, to);
   return run_with_settings(name, line, environment, to);

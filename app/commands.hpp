@@ -37,6 +37,29 @@ struct tail_options {
 /// Prints a workspace's events, and with `follow` those to come.
 int run_tail(const api_address& server, const tail_options& what, terminal& to);
 
+enum class events_format { text, ndjson, csv };
+
+/// Which events of which workspaces; empty conditions ask for all.
+struct events_options {
+  std::vector<std::string> types;
+  std::vector<std::string> workspaces;
+  std::string turn;
+  std::string tool;
+  std::string outcome;
+  std::string text;
+  std::string since; ///< RFC 3339
+  std::string until; ///< RFC 3339
+  std::string after; ///< a position in the log
+  std::size_t limit = 0; ///< 0: all
+  bool newest = false;   ///< looks back from the newest
+  bool raw = false;
+  bool follow = false;
+  events_format format = events_format::text;
+  std::string output; ///< a file; empty: stdout
+};
+/// Prints or exports events of all workspaces.
+int run_events(const api_address& server, const events_options& what, terminal& to);
+
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);
 

@@ -12,6 +12,7 @@ struct terminal {
   std::ostream& out; ///< results
   std::ostream& err; ///< progress, warnings, errors
   bool colours = false;
+  bool shows_progress = false; ///< `err` is a screen, on which a line can be overwritten
 };
 
 /// The standard streams; colours only if stdout is a terminal, NO_COLOR is unset or empty

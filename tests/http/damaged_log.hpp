@@ -37,6 +37,27 @@ public:
                                              const event_visitor& visit) const override {
     return whole_.read_all(from, limits, visit);
   }
+  expected<read_progress<position>> search(const term_groups& wanted, position from, direction way,
+                                           read_limits limits,
+                                           const event_visitor& visit) const override {
+    bool met = false;
+    const auto up_to_damage = [&](const event_view& e) {
+      met = e.at.value == damaged_at;
+      return !met && visit(e);
+    };
+    auto progress = whole_.search(wanted, from, way, limits, up_to_damage);
+    if (met)
+      return fail(errc::corrupt, "a block does not match its checksum");
+    return progress;
+  }
+  [[nodiscard]] expected<std::vector<std::string>> terms(std::string_view prefix,
+                                                         std::size_t most) const override {
+    return whole_.terms(prefix, most);
+  }
+  [[nodiscard]] position searchable_from() const override { return whole_.searchable_from(); }
+  [[nodiscard]] expected<position> position_at(timestamp time) const override {
+    return whole_.position_at(time);
+  }
   [[nodiscard]] expected<std::optional<std::string>> get(table in,
                                                          std::string_view key) const override {
     return whole_.get(in, key);

@@ -1,5 +1,7 @@
 #include "server_fixture.hpp"
 
+#include "replay/audit_terms.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <thread>
@@ -115,6 +117,7 @@ stream_info server_fixture::append(const std::string& workspace, std::size_t cou
     e.time = timestamp{1'000'000'000};
     e.data = R"({"text":")" + std::string(data_bytes, 'x') + "\"}";
     e.raw = std::make_shared<const std::string>("raw line");
+    e.terms = audit_terms(workspace, e.type, e.turn, json::object());
     request.events.push_back(std::move(e));
   }
   const auto requests = std::vector<append_request>{request};
