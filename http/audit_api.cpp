@@ -107,7 +107,7 @@ public:
 
   /// Asks about what has come since the question was put.
   void ask_anew() {
-    head_ = log_.figures().head;
+    head_ = log_.head();
     query_.emplace(log_, what_.filter, what_.way);
   }
 

@@ -66,7 +66,7 @@ bool audit_query::is_past(position at) const {
 expected<void> audit_query::prepare() {
   if (prepared_)
     return {};
-  window_ = {position{1}, log_.figures().head};
+  window_ = {position{1}, log_.head()};
   if (filter_.since) {
     const auto first = log_.position_at(*filter_.since);
     if (!first)
@@ -122,7 +122,7 @@ expected<void> audit_query::add_type_group() {
 expected<void> audit_query::narrow_by_turn() {
   const term_groups of_turn{{audit_term::turn(filter_.turn)}};
   const auto searchable = log_.searchable_from();
-  auto found = window{log_.figures().head.next(), position{0}};
+  auto found = window{log_.head().next(), position{0}};
   const auto note = [&](const event_view& e) {
     found.first = std::min(found.first, e.global);
     found.last = std::max(found.last, e.global);

@@ -148,6 +148,9 @@ public:
   /// one sync, then answers each. Requests are judged in order, each against the ones before it.
   virtual std::vector<append_result> commit(std::span<const append_request> requests) = 0;
 
+  /// The position of the last durable event; 0 if there is none. Cheap, any thread.
+  [[nodiscard]] virtual position head() const = 0;
+
   /// Visits the events of one stream from `from` on. Errors: `not_found`, `trimmed`, `corrupt`, `io`.
   /// `from` beyond the head is not an error: it visits nothing.
   virtual expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,

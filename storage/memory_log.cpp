@@ -139,6 +139,11 @@ std::vector<append_result> memory_log::commit(std::span<const append_request> re
   return answers;
 }
 
+position memory_log::head() const {
+  const std::lock_guard lock{state_->mutex};
+  return position{state_->all.size()};
+}
+
 expected<read_progress<offset>> memory_log::read(stream_id stream, offset from, read_limits limits,
                                                  const event_visitor& visit) const {
   from = std::max(from, offset{1});
@@ -196,7 +201,7 @@ expected<read_progress<position>> memory_log::search(const term_groups& wanted, 
     if (!go_on)
       return read_progress<position>{from, bounded.events(), false};
   }
-  return read_progress<position>{forward ? std::max(from, figures().head.next()) : position{0},
+  return read_progress<position>{forward ? std::max(from, head().next()) : position{0},
                                  bounded.events(), true};
 }
 

@@ -310,7 +310,7 @@ expected<stream_info> rocks_event_log::info_of(stream_id stream) const {
   return fail(errc::not_found, fmt::format("the log has no stream {}", stream.value));
 }
 
-position rocks_event_log::durable_head() const {
+position rocks_event_log::head() const {
   const std::lock_guard lock{mutex_};
   return state_.head;
 }

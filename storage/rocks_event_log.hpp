@@ -34,6 +34,7 @@ public:
   [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
   [[nodiscard]] std::vector<stream_info> streams() const override;
   std::vector<append_result> commit(std::span<const append_request> requests) override;
+  [[nodiscard]] position head() const override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
@@ -83,7 +84,6 @@ private:
   bool reopen();
   [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
-  [[nodiscard]] position durable_head() const;
   [[nodiscard]] expected<lease> borrow() const;
 
   // -- writing (rocks_log_commit.cpp) ------------------------------------------

@@ -110,13 +110,13 @@ expected<read_progress<offset>> rocks_event_log::read(stream_id stream, offset f
 expected<read_progress<position>> rocks_event_log::read_all(position from, read_limits limits,
                                                             const event_visitor& visit) const {
   from = std::max(from, position{1});
-  const auto head = durable_head();
-  if (from > head || limits.max_events == 0)
-    return read_progress<position>{from, 0, from > head};
+  const auto last = head();
+  if (from > last || limits.max_events == 0)
+    return read_progress<position>{from, 0, from > last};
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
-  const auto end = keys::commit_key(head.next());
+  const auto end = keys::commit_key(last.next());
   const rocksdb::Slice bound{end};
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &bound;
@@ -140,9 +140,9 @@ expected<read_progress<position>> rocks_event_log::read_all(position from, read_
   }
   if (!commits->status().ok())
     return tl::unexpected(to_error(commits->status(), "cannot read the commits"));
-  if (!bounded.done() && next <= head)
+  if (!bounded.done() && next <= last)
     return fail(errc::corrupt, fmt::format("the commit of position {} is missing", next.value));
-  return read_progress<position>{next, bounded.events(), next > head};
+  return read_progress<position>{next, bounded.events(), next > last};
 }
 
 expected<position> rocks_event_log::walk_commit(const rocks_database& database, position first,

@@ -137,9 +137,9 @@ rocks_event_log::search(const term_groups& wanted, position from, direction way,
   const auto forward = way == direction::oldest_first;
   if (wanted.empty() && forward)
     return read_all(from, limits, visit);
-  const auto head = durable_head();
-  from = forward ? std::max(from, position{1}) : std::min(from, head);
-  const auto is_over = [&](position at) { return forward ? at > head : at == position{0}; };
+  const auto last = head();
+  from = forward ? std::max(from, position{1}) : std::min(from, last);
+  const auto is_over = [&](position at) { return forward ? at > last : at == position{0}; };
   if (is_over(from) || limits.max_events == 0)
     return read_progress<position>{from, 0, is_over(from)};
   const auto open = borrow();
@@ -151,7 +151,7 @@ rocks_event_log::search(const term_groups& wanted, position from, direction way,
   for (const auto& terms : wanted) {
     auto& lists = groups.emplace_back();
     for (const auto& term : terms)
-      lists.push_back(std::make_unique<stored_postings>(database, term, head, way));
+      lists.push_back(std::make_unique<stored_postings>(database, term, last, way));
   }
   term_search postings{std::move(groups), way};
   locator events{*this, database};
@@ -162,7 +162,7 @@ rocks_event_log::search(const term_groups& wanted, position from, direction way,
       return tl::unexpected(found.error());
     from = found->next;
     if (found->exhausted)
-      return read_progress<position>{forward ? head.next() : position{0}, bounded.events(), true};
+      return read_progress<position>{forward ? last.next() : position{0}, bounded.events(), true};
     if (!found->match)
       break; // the reader decides whether to go on
     const auto go_on = events.visit(*found->match, limits.with_raw, std::ref(bounded));
@@ -200,7 +200,7 @@ position rocks_event_log::searchable_from() const {
 }
 
 expected<position> rocks_event_log::position_at(timestamp time) const {
-  const auto head = durable_head();
+  const auto last = head();
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
@@ -208,7 +208,7 @@ expected<position> rocks_event_log::position_at(timestamp time) const {
     in_total_order(), open->database().handle(family::commits))};
   // Times of commits never go back: bisect. All before `low` is too early, nothing from `high` on is.
   auto low = position{1};
-  auto high = head.next();
+  auto high = last.next();
   while (low < high) {
     const position middle{low.value + (high.value - low.value) / 2};
     commits->SeekForPrev(keys::commit_key(middle));

@@ -132,7 +132,7 @@ SCENARIO("events are found by their terms, in both directions and however they a
     const auto at_a_time = 1 + below(50);
     for (const auto* log : {logs.stored.get(), logs.in_memory.get()}) {
       CHECK(found(*log, wanted, position{1}, direction::oldest_first, at_a_time) == expected);
-      auto backwards = found(*log, wanted, log->figures().head, direction::newest_first, at_a_time);
+      auto backwards = found(*log, wanted, log->head(), direction::newest_first, at_a_time);
       std::ranges::reverse(backwards);
       CHECK(backwards == expected);
     }
