@@ -47,9 +47,9 @@ struct events_options {
   std::string tool;
   std::string outcome;
   std::string text;
-  std::string since; ///< RFC 3339
-  std::string until; ///< RFC 3339
-  std::string after; ///< a position in the log
+  std::string since;     ///< RFC 3339
+  std::string until;     ///< RFC 3339
+  std::string after;     ///< a position in the log
   std::size_t limit = 0; ///< 0: all
   bool newest = false;   ///< looks back from the newest
   bool raw = false;
@@ -59,6 +59,22 @@ struct events_options {
 };
 /// Prints or exports events of all workspaces.
 int run_events(const api_address& server, const events_options& what, terminal& to);
+
+struct show_options {
+  std::string turn;
+  bool full = false;    ///< tools' output and reasoning whole
+  bool as_json = false; ///< the events that it is made of, one a line
+};
+/// Prints one turn as people read it.
+int run_show(const api_address& server, const show_options& what, terminal& to);
+
+struct turns_options {
+  std::string workspace;
+  std::size_t limit = 20;
+  bool as_json = false;
+};
+/// Lists a workspace's turns, newest first.
+int run_turns(const api_address& server, const turns_options& what, terminal& to);
 
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);

@@ -7,21 +7,6 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t line_limit = 160;
-
-/// The beginning of a text on one line, cut between characters.
-std::string brief(std::string_view text, std::size_t limit = line_limit) {
-  std::string line;
-  for (const char c : text)
-    line += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
-  if (line.size() > limit) {
-    while (limit > 0 && (static_cast<unsigned char>(line[limit]) & 0xC0) == 0x80)
-      --limit;
-    line = line.substr(0, limit) + " …";
-  }
-  return neutralised(line);
-}
-
 std::string tool_summary(const json& item) {
   const auto& input = object_at(item, "input");
   for (const auto* key : {"command", "file_path", "pattern", "url", "query", "description"})
@@ -74,6 +59,18 @@ tint tint_of(const std::string& type, const json& data) {
 }
 
 } // namespace
+
+std::string brief(std::string_view text, std::size_t limit) {
+  std::string line;
+  for (const char c : text)
+    line += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+  if (line.size() > limit) {
+    while (limit > 0 && (static_cast<unsigned char>(line[limit]) & 0xC0) == 0x80)
+      --limit;
+    line = line.substr(0, limit) + " …";
+  }
+  return neutralised(line);
+}
 
 std::string event_line(const terminal& to, const json& envelope) {
   const auto type = string_or(envelope, "type", "?");

@@ -8,6 +8,9 @@
 
 namespace tidemark {
 
+/// The beginning of a text on one line, cut between characters; neutralised for the terminal.
+std::string brief(std::string_view text, std::size_t limit = 160);
+
 /// One event as one line for people: offset, time, type and what it says. Without a line feed;
 /// neutralised for the terminal.
 std::string event_line(const terminal& to, const json& envelope);

@@ -94,11 +94,10 @@ private:
   void write_record(const json& e) {
     const auto type = string_or(e, "type");
     const auto& data = object_at(e, "data");
-    out_ << csv_record({string_or(e, "time"), string_or(e, "workspace"),
-                        std::to_string(int_or(e, "epoch", 0)),
-                        std::to_string(int_or(e, "offset", 0)),
-                        std::to_string(int_or(e, "position", 0)), type, string_or(e, "turn"),
-                        tool_of(type, data), outcome_of(type, data), dump_json(data)});
+    out_ << csv_record(
+      {string_or(e, "time"), string_or(e, "workspace"), std::to_string(int_or(e, "epoch", 0)),
+       std::to_string(int_or(e, "offset", 0)), std::to_string(int_or(e, "position", 0)), type,
+       string_or(e, "turn"), tool_of(type, data), outcome_of(type, data), dump_json(data)});
   }
 
   /// One line of the terminal, overwritten by what follows.
@@ -106,11 +105,10 @@ private:
     if (!to_.shows_progress)
       return;
     const auto head = std::max<std::int64_t>(1, int_or(facts, "head", 1));
-    to_.err << fmt::format("\r\x1b[Klooking: {} of {} ({:.0f} %), {} found",
-                           int_or(facts, "position", 0), head,
-                           100.0 * static_cast<double>(int_or(facts, "position", 0))
-                             / static_cast<double>(head),
-                           events_)
+    to_.err << fmt::format(
+      "\r\x1b[Klooking: {} of {} ({:.0f} %), {} found", int_or(facts, "position", 0), head,
+      100.0 * static_cast<double>(int_or(facts, "position", 0)) / static_cast<double>(head),
+      events_)
             << std::flush;
     progress_shown_ = true;
   }
@@ -138,18 +136,19 @@ expected<void> print_events(api_client& client, const events_options& what, even
     if (what.limit > 0)
       rest.limit = what.limit - printer.events();
     std::string line;
-    const auto done = client.stream(
-      path_of(rest, before.empty() ? what.after : before), {{"Accept", "application/x-ndjson"}},
-      [&](std::string_view piece) {
-        for (std::size_t end; (end = piece.find('\n')) != piece.npos; piece.remove_prefix(end + 1)) {
-          line += piece.substr(0, end);
-          if (!line.empty() && !printer.take(line))
-            return false;
-          line.clear();
-        }
-        line += piece;
-        return true;
-      });
+    const auto done =
+      client.stream(path_of(rest, before.empty() ? what.after : before),
+                    {{"Accept", "application/x-ndjson"}}, [&](std::string_view piece) {
+                      for (std::size_t end; (end = piece.find('\n')) != piece.npos;
+                           piece.remove_prefix(end + 1)) {
+                        line += piece.substr(0, end);
+                        if (!line.empty() && !printer.take(line))
+                          return false;
+                        line.clear();
+                      }
+                      line += piece;
+                      return true;
+                    });
     if (done || done.error().code != errc::unavailable)
       return done;
     in_vain = printer.place() == before ? in_vain + 1 : 0;

@@ -94,9 +94,9 @@ private:
 double events_per_second(event_log& log, bool with_terms, double seconds) {
   writer writes{log, with_terms};
   bench::latencies commits;
-  commits.repeat_for(std::chrono::duration_cast<clock::duration>(
-                       std::chrono::duration<double>{seconds}),
-                     [&] { writes.commit(); });
+  commits.repeat_for(
+    std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>{seconds}),
+    [&] { writes.commit(); });
   return static_cast<double>(commits.count() * turns_a_commit * events_a_turn) / commits.seconds();
 }
 
@@ -105,9 +105,8 @@ std::size_t first_page(const event_log& log, const audit_filter& what, direction
   auto from = query.start().value();
   std::size_t found = 0;
   for (bool over = false; !over && found < page;) {
-    const auto read = query.read(from, {20'000, 8 << 20, false}, [&](const event_view&) {
-      return ++found < page;
-    });
+    const auto read =
+      query.read(from, {20'000, 8 << 20, false}, [&](const event_view&) { return ++found < page; });
     from = read.value().next;
     over = read->reached_end;
   }
@@ -151,13 +150,13 @@ double look_at_all(const event_log& log, const std::atomic<bool>* stop) {
       over = read->reached_end;
     }
   } while (stop && !*stop);
-  return static_cast<double>(looked_at) / std::chrono::duration<double>{clock::now() - began}.count();
+  return static_cast<double>(looked_at)
+         / std::chrono::duration<double>{clock::now() - began}.count();
 }
 
 void measure(event_log& log, const settings& given) {
-  std::cerr << fmt::format("{} events\n{:<44} {:>6} {:>10} {:>10} {:>10}\n",
-                           log.head().value, "first page of", "found", "first ms", "p50 ms",
-                           "p95 ms");
+  std::cerr << fmt::format("{} events\n{:<44} {:>6} {:>10} {:>10} {:>10}\n", log.head().value,
+                           "first page of", "found", "first ms", "p50 ms", "p95 ms");
   audit_filter failed;
   failed.outcome = "failed";
   ask(log, "turns that failed (1 in 200,000 events)", failed);

@@ -117,8 +117,8 @@ private:
     if (!start)
       return tl::make_unexpected(start.error());
     const auto resumed = what_.resume().value_or(*start);
-    next_ = what_.way == direction::oldest_first ? std::max(resumed, *start)
-                                                 : std::min(resumed, *start);
+    next_ =
+      what_.way == direction::oldest_first ? std::max(resumed, *start) : std::min(resumed, *start);
     begun_ = true;
     return {};
   }
@@ -219,8 +219,8 @@ private:
   }
 
   task<bool> greet() {
-    const auto hello = fmt::format("event: hello\nretry: 2000\ndata: {{\"head\":{}}}\n\n",
-                                   from_->head().value);
+    const auto hello =
+      fmt::format("event: hello\nretry: 2000\ndata: {{\"head\":{}}}\n\n", from_->head().value);
     co_return co_await write(hello);
   }
 

@@ -13,8 +13,8 @@ expected<std::optional<position>> place_in_log(const request_parameters& with) {
   const auto number = parse_number(place->text);
   constexpr auto largest = std::uint64_t{1} << 62;
   if (!number || *number > largest)
-    return fail(errc::invalid_argument,
-                std::string{place->parameter} + ": must be a position in the log, as `next` says it");
+    return fail(errc::invalid_argument, std::string{place->parameter}
+                                          + ": must be a position in the log, as `next` says it");
   return std::optional{position{*number}};
 }
 

@@ -15,9 +15,9 @@ struct audit_request {
   direction way = direction::oldest_first;
   std::optional<position> after; ///< the last event the reader has, in its direction
   std::optional<std::size_t> limit;
-  bool raw = false;      ///< with the agents' own lines
-  bool follow = false;   ///< lines go on with what comes, as frames always do
-  bool progress = false; ///< lines say how far the search is, once a second
+  bool raw = false;                  ///< with the agents' own lines
+  bool follow = false;               ///< lines go on with what comes, as frames always do
+  bool progress = false;             ///< lines say how far the search is, once a second
   std::chrono::milliseconds wait{0}; ///< of a long poll
 
   /// The first position to look at, if the reader has been somewhere.

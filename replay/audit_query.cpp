@@ -129,7 +129,7 @@ expected<void> audit_query::narrow_by_turn() {
     return false;
   };
   for (const auto& [from, way] : {std::pair{searchable, direction::oldest_first},
-                                 std::pair{window_.last, direction::newest_first}}) {
+                                  std::pair{window_.last, direction::newest_first}}) {
     read_limits one;
     one.max_events = 1;
     if (const auto read = log_.search(of_turn, from, way, one, note); !read)
@@ -170,8 +170,7 @@ expected<audit_query::progress> audit_query::read(position from, read_limits lim
     }
     return !filter_.matches(e) || visit(e);
   };
-  const auto read =
-    log_.search(by_search ? groups_ : term_groups{}, from, way_, limits, select);
+  const auto read = log_.search(by_search ? groups_ : term_groups{}, from, way_, limits, select);
   if (!read)
     return tl::unexpected(read.error());
   progress done{stopped.value_or(read->next), read->events, read->reached_head};

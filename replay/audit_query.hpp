@@ -31,9 +31,9 @@ class audit_query {
 public:
   /// How far one stretch came.
   struct progress {
-    position next;              ///< where the next one goes on
-    std::size_t looked_at = 0;  ///< events, whether they matched or not
-    bool reached_end = false;   ///< nothing is left in the query's direction
+    position next;             ///< where the next one goes on
+    std::size_t looked_at = 0; ///< events, whether they matched or not
+    bool reached_end = false;  ///< nothing is left in the query's direction
   };
 
   /// A question about the past ends at the head of now; events that follow are for the next question.

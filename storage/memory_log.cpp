@@ -220,8 +220,8 @@ expected<std::vector<std::string>> memory_log::terms(std::string_view prefix,
 expected<position> memory_log::position_at(timestamp time) const {
   const std::lock_guard lock{state_->mutex};
   const auto& times = state_->times;
-  return position{
-    static_cast<std::uint64_t>(std::ranges::lower_bound(times, time) - times.begin()) + 1};
+  return position{static_cast<std::uint64_t>(std::ranges::lower_bound(times, time) - times.begin())
+                  + 1};
 }
 
 expected<std::optional<std::string>> memory_log::get(table in, std::string_view key) const {

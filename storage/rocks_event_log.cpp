@@ -1,8 +1,8 @@
 #include "storage/rocks_event_log.hpp"
 
 #include "base/logging.hpp"
-#include "storage/files.hpp"
 #include "storage/byte_codec.hpp"
+#include "storage/files.hpp"
 #include "storage/key_codec.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/wal_check.hpp"

@@ -93,14 +93,12 @@ private:
     commits_->SeekForPrev(keys::commit_key(at));
     if (!commits_->status().ok())
       return tl::unexpected(to_error(commits_->status(), "cannot read the commits"));
-    const auto first = commits_->Valid()
-                         ? keys::parse_commit_key(commits_->key().ToStringView())
-                         : std::nullopt;
+    const auto first =
+      commits_->Valid() ? keys::parse_commit_key(commits_->key().ToStringView()) : std::nullopt;
     auto commit = first ? records::decode_commit(commits_->value().ToStringView())
                         : fail(errc::corrupt, "there is none");
     if (!commit)
-      return fail(errc::corrupt,
-                  fmt::format("the commit of position {} is not readable", at.value),
+      return fail(errc::corrupt, fmt::format("the commit of position {} is not readable", at.value),
                   commit.error());
     first_ = *first;
     commit_ = std::move(*commit);
@@ -115,11 +113,11 @@ private:
     if (at <= info->trimmed)
       return true;
     const auto key = keys::packed_event_key(run.stream, at);
-    const auto status = database_.db().Get({}, database_.handle(family::events),
-                                           {key.data(), key.size()}, &record_);
+    const auto status =
+      database_.db().Get({}, database_.handle(family::events), {key.data(), key.size()}, &record_);
     if (!status.ok())
-      return tl::unexpected(to_error(
-        status, fmt::format("cannot read event {} of \"{}\"", at.value, info->name)));
+      return tl::unexpected(
+        to_error(status, fmt::format("cannot read event {} of \"{}\"", at.value, info->name)));
     return log_.visit_record(*info, at, record_.ToStringView(), with_raw, visit);
   }
 
@@ -131,9 +129,9 @@ private:
   rocksdb::PinnableSlice record_;
 };
 
-expected<read_progress<position>>
-rocks_event_log::search(const term_groups& wanted, position from, direction way, read_limits limits,
-                        const event_visitor& visit) const {
+expected<read_progress<position>> rocks_event_log::search(const term_groups& wanted, position from,
+                                                          direction way, read_limits limits,
+                                                          const event_visitor& visit) const {
   const auto forward = way == direction::oldest_first;
   if (wanted.empty() && forward)
     return read_all(from, limits, visit);
@@ -178,8 +176,8 @@ expected<std::vector<std::string>> rocks_event_log::terms(std::string_view prefi
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
-  const std::unique_ptr<rocksdb::Iterator> postings{open->database().db().NewIterator(
-    in_total_order(), open->database().handle(family::terms))};
+  const std::unique_ptr<rocksdb::Iterator> postings{
+    open->database().db().NewIterator(in_total_order(), open->database().handle(family::terms))};
   std::vector<std::string> found;
   postings->Seek({prefix.data(), prefix.size()});
   while (postings->Valid() && found.size() < most) {
@@ -204,17 +202,16 @@ expected<position> rocks_event_log::position_at(timestamp time) const {
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
-  const std::unique_ptr<rocksdb::Iterator> commits{open->database().db().NewIterator(
-    in_total_order(), open->database().handle(family::commits))};
+  const std::unique_ptr<rocksdb::Iterator> commits{
+    open->database().db().NewIterator(in_total_order(), open->database().handle(family::commits))};
   // Times of commits never go back: bisect. All before `low` is too early, nothing from `high` on is.
   auto low = position{1};
   auto high = last.next();
   while (low < high) {
     const position middle{low.value + (high.value - low.value) / 2};
     commits->SeekForPrev(keys::commit_key(middle));
-    const auto first = commits->Valid()
-                         ? keys::parse_commit_key(commits->key().ToStringView())
-                         : std::nullopt;
+    const auto first =
+      commits->Valid() ? keys::parse_commit_key(commits->key().ToStringView()) : std::nullopt;
     const auto commit = first ? records::decode_commit(commits->value().ToStringView())
                               : fail(errc::corrupt, "there is none");
     if (!commit)

@@ -24,8 +24,7 @@ std::vector<std::uint64_t> places(const std::string& body) {
   std::vector<std::uint64_t> out;
   for (auto at = body.find("\"offset\":"); at != std::string::npos;
        at = body.find("\"offset\":", at + 1))
-    out.push_back(
-      std::strtoull(body.c_str() + body.find(name, at) + name.size(), nullptr, 10));
+    out.push_back(std::strtoull(body.c_str() + body.find(name, at) + name.size(), nullptr, 10));
   return out;
 }
 

@@ -85,13 +85,15 @@ SCENARIO("an event's terms name its type, workspace, turn, tool and outcome") {
 SCENARIO("a question finds what a look through the whole log finds, both ways and in stretches") {
   const auto seed = GENERATE(1U, 2U, 3U);
   std::mt19937 random{seed};
-  const auto one_of = [&](const std::vector<std::string>& all) { return all[random() % all.size()]; };
+  const auto one_of = [&](const std::vector<std::string>& all) {
+    return all[random() % all.size()];
+  };
   const std::vector<std::string> workspaces{"demo", "other", "third"};
   const std::vector<std::string> turns{"t1", "t2", "t3"};
   const std::vector<std::string> tools{"Bash", "Read", "mcp__x__y"};
   const std::vector<std::string> outcomes{"succeeded", "failed"};
   const std::vector<std::string> texts{"plain", "Grüße \"you\"", "line\nbreak"};
-  const std::vector<std::string> types{"item.delta",     "item.started", "turn.completed",
+  const std::vector<std::string> types{"item.delta", "item.started", "turn.completed",
                                        "permission.requested", "agent.noise"};
   audited_log audited;
   for (int i = 0; i < 300; ++i) {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "app/commands.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tidemark {
+
+/// Everything that the command line says. CLI11 writes into it.
+struct command_line {
+  std::string config_path;
+  std::string server;
+  std::map<std::string, std::string> flags; // setting key -> value
+  send_options send;
+  std::vector<std::string> send_words;
+  tail_options tail;
+  events_options events;
+  show_options show;
+  turns_options turns;
+  verify_options verify;
+  token_options token;
+  bool workspaces_json = false;
+  bool config_json = false;
+  bool config_markdown = false;
+};
+
+/// Declares every command with its options, which write into `line`, and the help that teaches them.
+void describe(CLI::App& app, command_line& line);
+
+} // namespace tidemark
