@@ -2,6 +2,7 @@
 // server-sent events; each is made of stretches of bounded work, so that a question that has to look at the
 // whole log holds nothing up, says how far it is, and ends when its reader leaves.
 #include "http/audit_request.hpp"
+#include "http/event_delivery.hpp"
 #include "http/event_query.hpp"
 #include "http/problem.hpp"
 #include "http/reader_seat.hpp"
@@ -40,44 +41,29 @@ struct stretch {
   bool reached_end = false;
 };
 
-using append_one = void (*)(std::string&, const event_view&, bool with_raw, bool first);
-
-void append_to_page(std::string& out, const event_view& e, bool with_raw, bool first) {
-  out += first ? "" : ",";
-  append_envelope(out, e, with_raw);
-}
-
-void append_line(std::string& out, const event_view& e, bool with_raw, bool) {
-  append_envelope(out, e, with_raw);
-  out += '\n';
-}
-
-/// The id is the place in the whole log, unlike in the stream of one workspace.
-void append_frame(std::string& out, const event_view& e, bool with_raw, bool) {
-  out += fmt::format("id: {}\nevent: {}\ndata: ", e.global.value, e.type);
-  append_envelope(out, e, with_raw);
-  out += "\n\n";
-}
-
 /// A question and how far it has come. Shared with the pool's threads, one at a time.
 class search {
 public:
-  search(const event_log& log, audit_request what, append_one append)
+  search(const event_log& log, audit_request what, event_form form)
     : log_(log),
       what_(std::move(what)),
-      append_(append) {
+      form_(form),
+      start_(resume_audit(what_, log.incarnation(), log.head())) {
     ask_anew();
   }
 
   [[nodiscard]] const audit_request& request() const { return what_; }
-  [[nodiscard]] position next() const { return next_; }
+  [[nodiscard]] std::optional<gap_reason> gap() const { return start_.gap; }
   [[nodiscard]] position head() const { return head_; }
+  [[nodiscard]] epoch incarnation() const { return log_.incarnation(); }
   [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
 
-  /// The last event that was looked at: what the reader comes back with.
+  /// The last event that was looked at.
   [[nodiscard]] position last_seen() const {
     return what_.way == direction::oldest_first ? position{next_.value - 1} : next_.next();
   }
+  /// What the reader comes back with.
+  [[nodiscard]] std::string cursor_text() const { return cursor_at(last_seen()); }
 
   /// Blocks on the disk.
   expected<stretch> read(std::size_t most_events, std::size_t most_bytes) {
@@ -90,7 +76,7 @@ public:
     limits.max_bytes = most_read;
     limits.with_raw = what_.raw;
     const auto take = [&](const event_view& e) {
-      append_(out.text, e, what_.raw, out.events == 0);
+      append(out.text, e, out.events == 0);
       ++out.events;
       return out.events < most_events && out.text.size() < most_bytes;
     };
@@ -116,22 +102,46 @@ private:
     const auto start = query_->start();
     if (!start)
       return tl::make_unexpected(start.error());
-    const auto resumed = what_.resume().value_or(*start);
+    const auto resumed = start_.from.value_or(*start);
     next_ =
       what_.way == direction::oldest_first ? std::max(resumed, *start) : std::min(resumed, *start);
     begun_ = true;
     return {};
   }
 
+  [[nodiscard]] std::string cursor_at(position at) const {
+    return cursor{log_.incarnation(), offset{at.value}}.str();
+  }
+
+  void append(std::string& out, const event_view& e, bool first) const {
+    if (form_ == event_form::frames)
+      out += fmt::format("id: {}\nevent: {}\ndata: ", cursor_at(e.global), e.type);
+    else if (form_ == event_form::page && !first)
+      out += ',';
+    append_envelope(out, e, what_.raw);
+    if (form_ != event_form::page)
+      out += form_ == event_form::frames ? "\n\n" : "\n";
+  }
+
   const event_log& log_;
   const audit_request what_;
-  const append_one append_;
+  const event_form form_;
+  const audit_start start_;
   std::optional<audit_query> query_;
   position head_;
   position next_;
   std::size_t looked_at_ = 0;
   bool begun_ = false;
 };
+
+json gap_facts(const search& of) {
+  auto facts = json::object();
+  facts["reason"] = to_string(*of.gap());
+  facts["requested"] = of.request().after->str();
+  facts["head"] = of.head().value;
+  facts["epoch"] = of.incarnation().value;
+  return facts;
+}
 
 // -- one page ----------------------------------------------------------------
 
@@ -143,7 +153,7 @@ struct page {
 
 std::string to_json(const page& p, const search& of) {
   return fmt::format(R"({{"events":[{}],"next":"{}","head":{},"looked_at":{},"complete":{}}})",
-                     p.events, of.last_seen().value, of.head().value, of.looked_at(), p.complete);
+                     p.events, of.cursor_text(), of.head().value, of.looked_at(), p.complete);
 }
 
 /// Looks on until the page is full, its time is up or nothing is left. Blocks on the disk.
@@ -321,13 +331,15 @@ task<void> send_stream(exchange& with, std::shared_ptr<search> from, event_form 
   co_await delivery.run();
 }
 
-append_one appender(event_form form) {
-  switch (form) {
-  case event_form::page: return append_to_page;
-  case event_form::lines: return append_line;
-  case event_form::frames: return append_frame;
-  }
-  return append_line;
+problem gap_problem(const search& of) {
+  auto what = problem{};
+  what.code = to_string(*of.gap());
+  what.status = *of.gap() == gap_reason::ahead ? 416 : 409;
+  what.detail = *of.gap() == gap_reason::ahead
+                  ? "the cursor lies beyond the last event of the log"
+                  : "the cursor is of another history: the log was restored from a backup since";
+  what.facts = gap_facts(of);
+  return what;
 }
 
 task<void> audit(exchange& with, std::shared_ptr<reader_count> seats) {
@@ -338,7 +350,13 @@ task<void> audit(exchange& with, std::shared_ptr<reader_count> seats) {
   }
   const auto form = form_of(with.header("Accept").value_or(""));
   const auto ends = form == event_form::page && asked->wait.count() == 0;
-  auto from = std::make_shared<search>(with.services().log, std::move(*asked), appender(form));
+  auto from = std::make_shared<search>(with.services().log, std::move(*asked), form);
+  if (from->gap() && form != event_form::frames) {
+    with.services().metrics.gap(to_string(*from->gap()));
+    auto why = gap_problem(*from);
+    co_await send_problem(with, std::move(why), {});
+    co_return;
+  }
   if (ends) {
     co_await send_page(with, std::move(from));
     co_return;

@@ -6,18 +6,6 @@ namespace tidemark {
 
 namespace {
 
-expected<std::optional<position>> place_in_log(const request_parameters& with) {
-  const auto place = place_of(with);
-  if (!place)
-    return std::optional<position>{};
-  const auto number = parse_number(place->text);
-  constexpr auto largest = std::uint64_t{1} << 62;
-  if (!number || *number > largest)
-    return fail(errc::invalid_argument, std::string{place->parameter}
-                                          + ": must be a position in the log, as `next` says it");
-  return std::optional{position{*number}};
-}
-
 expected<std::optional<timestamp>> time_of(const request_parameters& with, const char* name) {
   const auto text = with.query(name);
   if (!text || text->empty())
@@ -66,18 +54,24 @@ expected<void> read_flags(const request_parameters& with, audit_request& into) {
 
 } // namespace
 
-std::optional<position> audit_request::resume() const {
-  if (!after)
-    return std::nullopt;
-  if (way == direction::oldest_first)
-    return after->next();
-  return position{after->value > 0 ? after->value - 1 : 0};
+audit_start resume_audit(const audit_request& what, epoch incarnation, position head) {
+  if (!what.after)
+    return {};
+  const auto forward = what.way == direction::oldest_first;
+  const position at{what.after->after.value};
+  if (what.after->incarnation && *what.after->incarnation != incarnation)
+    return {std::nullopt, gap_reason::other_epoch};
+  if (forward && at > head)
+    return {head.next(), gap_reason::ahead};
+  if (forward)
+    return {at.next(), std::nullopt};
+  return {position{at.value > 0 ? at.value - 1 : 0}, std::nullopt};
 }
 
 expected<audit_request> parse_audit_request(const request_parameters& with,
                                             std::chrono::milliseconds max_wait) {
   audit_request out;
-  const auto after = place_in_log(with);
+  auto after = cursor_of(with);
   if (!after)
     return tl::make_unexpected(after.error());
   out.after = *after;

@@ -6,20 +6,6 @@
 
 namespace tidemark {
 
-namespace {
-
-expected<std::optional<cursor>> cursor_of(const request_parameters& with) {
-  const auto place = place_of(with);
-  if (!place)
-    return std::optional<cursor>{};
-  auto parsed = cursor::parse(place->text);
-  if (!parsed)
-    return fail(errc::invalid_argument, std::string{place->parameter}, parsed.error());
-  return std::optional{*parsed};
-}
-
-} // namespace
-
 event_form form_of(std::string_view accept) {
   if (accept.find("text/event-stream") != accept.npos)
     return event_form::frames;

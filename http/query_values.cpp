@@ -72,14 +72,21 @@ expected<std::chrono::milliseconds> wait_of(const request_parameters& with,
   return std::min(*wait, longest);
 }
 
-std::optional<stated_place> place_of(const request_parameters& with) {
-  constexpr std::string_view header = "Last-Event-ID";
-  if (auto text = with.header(header); text && !text->empty())
-    return stated_place{header, std::move(*text)};
-  for (const auto* parameter : {"after", "last_event_id", "lastEventId"})
-    if (auto text = with.query(parameter); text && !text->empty())
-      return stated_place{parameter, std::move(*text)};
-  return std::nullopt;
+expected<std::optional<cursor>> cursor_of(const request_parameters& with) {
+  std::string_view name = "Last-Event-ID";
+  auto text = with.header(name);
+  for (const auto* parameter : {"after", "last_event_id", "lastEventId"}) {
+    if (text && !text->empty())
+      break;
+    name = parameter;
+    text = with.query(parameter);
+  }
+  if (!text || text->empty())
+    return std::optional<cursor>{};
+  auto parsed = cursor::parse(*text);
+  if (!parsed)
+    return fail(errc::invalid_argument, std::string{name}, parsed.error());
+  return std::optional{*parsed};
 }
 
 } // namespace tidemark

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "http/request_parameters.hpp"
+#include "replay/cursor.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -36,10 +37,6 @@ expected<std::chrono::milliseconds> wait_of(const request_parameters& with,
 
 /// Where a reader was: `Last-Event-ID` wins over `after`, `last_event_id`, `lastEventId`. Empty if
 /// none is given or all are empty.
-struct stated_place {
-  std::string_view parameter;
-  std::string text;
-};
-std::optional<stated_place> place_of(const request_parameters& with);
+expected<std::optional<cursor>> cursor_of(const request_parameters& with);
 
 } // namespace tidemark

@@ -148,6 +148,10 @@ public:
   /// one sync, then answers each. Requests are judged in order, each against the ones before it.
   virtual std::vector<append_result> commit(std::span<const append_request> requests) = 0;
 
+  /// The log's own incarnation: 1, and another one once it was restored from a backup, so that no reader
+  /// of positions goes on in a history that is not the one it has read. Cheap, any thread.
+  [[nodiscard]] virtual epoch incarnation() const = 0;
+
   /// The position of the last durable event; 0 if there is none. Cheap, any thread.
   [[nodiscard]] virtual position head() const = 0;
 

@@ -21,6 +21,7 @@ public:
   [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
   [[nodiscard]] std::vector<stream_info> streams() const override;
   std::vector<append_result> commit(std::span<const append_request> requests) override;
+  [[nodiscard]] epoch incarnation() const override { return epoch{1}; }
   [[nodiscard]] position head() const override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;

@@ -41,7 +41,7 @@ SCENARIO("the audit feed holds the events of all workspaces, in the order they w
   REQUIRE(all);
   CHECK(places(dump_json(*all)) == numbers{1, 2, 3, 4, 5, 6});
   CHECK(int_or(*all, "head", 0) == 6);
-  CHECK(string_or(*all, "next") == "6");
+  CHECK(string_or(*all, "next") == "1-6");
   CHECK(bool_or(*all, "complete", false));
   CHECK(places(body_of(server.get(feed + "?after=4"))) == numbers{5, 6});
   CHECK(places(body_of(server.get(feed + "?workspace=b"))) == numbers{4, 5});
@@ -91,10 +91,10 @@ SCENARIO("the audit feed comes as lines, and follows as frames from where its re
 
   test::raw_client client{server.port};
   client.send(asking(feed + "?types=item.delta", as_frames + "Last-Event-ID: 1\r\n"));
-  auto got = client.read_until("id: 3\n");
+  auto got = client.read_until("id: 1-3\n");
   CHECK(has(got, "event: hello"));
   server.append("b", 2);
-  got += client.read_until("id: 4\n");
+  got += client.read_until("id: 1-4\n");
   got += client.read_until("\n\n", 200ms);
   CHECK(places(got) == numbers{3, 4});
 
@@ -125,10 +125,37 @@ SCENARIO("a question that finds nothing for long says how far it is") {
   CHECK(has(page, "\"looked_at\":"));
 }
 
+SCENARIO("a cursor of another history of the log is told, each kind in its own way") {
+  server_fixture server;
+  server.append("a", 5);
+  CHECK(status_of(server.get(feed + "?after=6")) == 416);
+  CHECK(has(body_of(server.get(feed + "?after=2-3")), R"("reason":"epoch")"));
+  CHECK(status_of(server.get(feed + "?after=2-3", as_lines)) == 409);
+  CHECK(places(body_of(server.get(feed + "?after=1-3"))) == numbers{4, 5});
+  CHECK(status_of(server.get(feed + "?after=5")) == 200);
+
+  test::raw_client stranger{server.port};
+  stranger.send(asking(feed, as_frames + "Last-Event-ID: 2-3\r\n"));
+  const auto got = stranger.read_until("id: 1-5\n");
+  CHECK(got.find("event: gap") < got.find("id: 1-1\n"));
+  CHECK(has(got, R"("requested":"2-3")"));
+  test::raw_client early{server.port};
+  early.send(asking(feed + "?after=9", as_frames));
+  CHECK(has(early.read_until("event: gap"), "hello"));
+  server.append("a", 1);
+  CHECK(has(early.read_until("id: 1-6\n"), R"("reason":"ahead")"));
+
+  server.seen.restored = 1'796'000'000;
+  CHECK(status_of(server.get(feed + "?after=1-3")) == 409);
+  const auto anew = parse_json(body_of(server.get(feed + "?limit=2")));
+  REQUIRE(anew);
+  CHECK(string_or(*anew, "next") == "1796000000-2");
+}
+
 SCENARIO("the audit feed says what is wrong with a question") {
   server_fixture server;
   for (const auto* wrong :
-       {"after=-1", "after=1-2", "limit=0", "from=yesterday", "to=2026", "order=both", "raw=maybe",
+       {"after=-1", "after=1-2-3", "limit=0", "from=yesterday", "to=2026", "order=both", "raw=maybe",
         "wait=soon", "order=newest&follow=true", "after=99999999999999999999"}) {
     INFO(wrong);
     CHECK(status_of(server.get(feed + "?" + wrong)) == 400);

@@ -21,6 +21,8 @@ public:
   std::vector<append_result> commit(std::span<const append_request> requests) override {
     return whole_.commit(requests);
   }
+  std::atomic<std::uint64_t> restored = 1; ///< the log's incarnation
+  [[nodiscard]] epoch incarnation() const override { return epoch{restored}; }
   [[nodiscard]] position head() const override { return whole_.head(); }
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override {
