@@ -74,32 +74,6 @@ std::string begin(scene& stage, const std::string& workspace, const place& at) {
   return turn;
 }
 
-struct command_result {
-  int code = -1;
-  std::string out;
-};
-
-/// Runs `tidemark <arguments>` against this server to its end.
-command_result run_command(const scene& stage, const std::string& arguments) {
-  const auto port = stage.server.url().substr(stage.server.url().rfind(':') + 1);
-  const std::string command =
-    "cd " + stage.server.path("") + " && env -i HOME=" + stage.server.path("home")
-    + " WORKSPACE_ROOT=" + stage.server.path("workspaces")
-    + " SETTINGS_PATH=" + stage.server.path("settings.json")
-    + " TIDEMARK_DATA_DIR=" + stage.server.path("data") + " TIDEMARK_AGENT=demo PORT=" + port
-    + " TIDEMARK_SERVER=" + stage.server.url() + " INTERNAL_API_TOKEN=" + stage.server.token() + " "
-    + program("tidemark") + " " + arguments + " 2>&1";
-  command_result done;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) // no REQUIRE: Catch2 takes assertions of one thread only
-    throw std::runtime_error("cannot start " + command);
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
-    done.out += static_cast<char>(c);
-  }
-  done.code = WEXITSTATUS(::pclose(pipe));
-  return done;
-}
-
 std::string outcome_of(const scene& stage, const std::string& workspace, const std::string& turn) {
   return string_or(data_of(stage.completion(workspace, turn)), "outcome");
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <stdexcept>
+#include <sys/wait.h>
 
 namespace tidemark::test {
 
@@ -125,6 +128,26 @@ bool dense_from(const std::vector<json>& events, std::uint64_t first) {
 bool dense_from(const sse_reader::frames& events, std::uint64_t first) {
   return std::all_of(events.begin(), events.end(),
                      [&](const sse_frame& frame) { return frame.offset() == first++; });
+}
+
+command_result run_command(const scene& stage, const std::string& arguments) {
+  const auto port = stage.server.url().substr(stage.server.url().rfind(':') + 1);
+  const std::string command =
+    "cd " + stage.server.path("") + " && env -i HOME=" + stage.server.path("home")
+    + " WORKSPACE_ROOT=" + stage.server.path("workspaces")
+    + " SETTINGS_PATH=" + stage.server.path("settings.json")
+    + " TIDEMARK_DATA_DIR=" + stage.server.path("data") + " TIDEMARK_AGENT=demo PORT=" + port
+    + " TIDEMARK_SERVER=" + stage.server.url() + " INTERNAL_API_TOKEN=" + stage.server.token() + " "
+    + program("tidemark") + " " + arguments + " 2>&1";
+  command_result done;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) // no REQUIRE: Catch2 takes assertions of one thread only
+    throw std::runtime_error("cannot start " + command);
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+    done.out += static_cast<char>(c);
+  }
+  done.code = WEXITSTATUS(::pclose(pipe));
+  return done;
 }
 
 const json& data_of(const json& e) {

@@ -40,6 +40,14 @@ struct scene {
   [[nodiscard]] json queue(const std::string& workspace) const;
 };
 
+struct command_result {
+  int code = -1;
+  std::string out;
+};
+
+/// Runs `tidemark <arguments>` against this server to its end.
+command_result run_command(const scene& stage, const std::string& arguments);
+
 /// Path of an endpoint of one workspace: `/api/v1/workspaces/<id>/<rest>`.
 std::string of(const std::string& workspace, const std::string& rest);
 
