@@ -88,13 +88,7 @@ struct http_server::state {
     : system(sys),
       services(with),
       gate(with.options) {
-    add_operations_routes(routes);
-    add_turn_routes(routes);
-    add_event_routes(routes);
-    add_verify_routes(routes);
-    add_message_routes(routes);
-    add_workspace_routes(routes);
-    add_shell_routes(routes);
+    add_all_routes(routes);
   }
 
   caf::actor_system& system;
