@@ -71,4 +71,12 @@ router::match router::find(std::string_view method, std::string_view path) const
   return found;
 }
 
+std::vector<router::entry> router::entries() const {
+  std::vector<entry> out;
+  out.reserve(routes_.size());
+  for (const auto& r : routes_)
+    out.push_back({r.method, r.path_template, r.needed, r.websocket});
+  return out;
+}
+
 } // namespace tidemark

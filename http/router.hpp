@@ -32,6 +32,16 @@ public:
   };
   [[nodiscard]] match find(std::string_view method, std::string_view path) const;
 
+  /// One route as others may know it; the views live as long as the router.
+  struct entry {
+    std::string_view method;
+    std::string_view path_template;
+    scope needed;
+    bool websocket;
+  };
+  /// Every route, in the order in which they were added.
+  [[nodiscard]] std::vector<entry> entries() const;
+
 private:
   struct route {
     std::string method;
@@ -57,5 +67,10 @@ void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (h
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
 void add_shell_routes(router& to); ///< v1: shells, over REST and WebSocket   (http/shell_api.cpp)
+void add_openapi_routes(
+  router& to); ///< /openapi.json, which describes them  (http/openapi_api.cpp)
+
+/// All of the above: what a server answers.
+void add_all_routes(router& to); // http/routes.cpp
 
 } // namespace tidemark

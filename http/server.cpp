@@ -88,15 +88,7 @@ struct http_server::state {
     : system(sys),
       services(with),
       gate(with.options) {
-    add_operations_routes(routes);
-    add_turn_routes(routes);
-    const auto readers = std::make_shared<reader_count>(0);
-    add_event_routes(routes, readers);
-    add_audit_routes(routes, readers);
-    add_verify_routes(routes);
-    add_message_routes(routes);
-    add_workspace_routes(routes);
-    add_shell_routes(routes);
+    add_all_routes(routes);
   }
 
   caf::actor_system& system;

@@ -1,0 +1,10 @@
+export { Tidemark, type TidemarkOptions } from "./client.js";
+export { GapError, TidemarkError } from "./errors.js";
+export type { EventOptions } from "./reader.js";
+export { cursorOf } from "./types.js";
+export type {
+  Cursor, Event, EventEnvelope, EventOf, EventType, Gap, Health, Problem, Readiness, Turn, TurnAccepted,
+  TurnCancelled, Verification, WorkspaceInfo,
+} from "./types.js";
+export { Workspace, type CallOptions, type SubmitOptions, type TurnsOptions } from "./workspace.js";
+export type { components, paths } from "./api.js";

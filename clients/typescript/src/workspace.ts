@@ -1,0 +1,149 @@
+import type { Connection } from "./connection.js";
+import { EventReader, type EventOptions } from "./reader.js";
+import type {
+  Event, Gap, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification, WorkspaceInfo,
+} from "./types.js";
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+export interface SubmitOptions extends CallOptions {
+  /** A submit with the same key and the same rest gives the same turn. By default one is made up for each call. */
+  idempotencyKey?: string | undefined;
+  /** Who asks; kept with the turn. */
+  source?: string | undefined;
+  /** Variables of this turn's agent; the server never stores their values. */
+  env?: Record<string, string> | undefined;
+  model?: string | undefined;
+  /** If the server dies while the turn runs: end it as `interrupted` (the default), or run it again. */
+  onRestart?: "interrupt" | "retry" | undefined;
+  /** Whole seconds. */
+  timeoutS?: number | undefined;
+  metadata?: Record<string, unknown> | undefined;
+}
+
+export interface TurnsOptions extends CallOptions {
+  /** Turns a request, at most 500. */
+  pageSize?: number | undefined;
+  /** Only turns older than this one. */
+  before?: string | undefined;
+}
+
+/** One workspace. It need not be there: the first turn makes it. */
+export class Workspace {
+  readonly id: string;
+  readonly #connection: Connection;
+  readonly #path: string;
+
+  /** @internal */
+  constructor(connection: Connection, id: string) {
+    this.id = id;
+    this.#connection = connection;
+    this.#path = `/api/v1/workspaces/${encodeURIComponent(id)}`;
+  }
+
+  /** Enqueues a prompt. Exactly one turn comes of it, also if an answer is lost and the call tried again. */
+  submit(prompt: string, options: SubmitOptions = {}): Promise<TurnAccepted> {
+    const body: TurnRequest = { prompt };
+    if (options.source !== undefined) body.source = options.source;
+    if (options.env !== undefined) body.env = options.env;
+    if (options.model !== undefined) body.model = options.model;
+    if (options.onRestart !== undefined) body.on_restart = options.onRestart;
+    if (options.timeoutS !== undefined) body.timeout_s = options.timeoutS;
+    if (options.metadata !== undefined) body.metadata = options.metadata;
+    return this.#connection.json<TurnAccepted>(`${this.#path}/turns`, {
+      method: "POST",
+      headers: { "Idempotency-Key": options.idempotencyKey ?? newKey() },
+      body,
+      repeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /** One turn, with its result if it has ended. */
+  turn(turn: string, options: CallOptions = {}): Promise<Turn> {
+    return this.#connection.json<Turn>(this.#turn(turn), { signal: options.signal });
+  }
+
+  /** All turns, newest first, fetched page by page. */
+  async *turns(options: TurnsOptions = {}): AsyncGenerator<Turn, void, undefined> {
+    let before = options.before;
+    do {
+      const page: { turns: Turn[]; next: string | null } = await this.#connection.json(`${this.#path}/turns`, {
+        query: { limit: options.pageSize, before },
+        signal: options.signal,
+      });
+      yield* page.turns;
+      before = page.next ?? undefined;
+    } while (before !== undefined);
+  }
+
+  /** Cancels exactly this turn, queued or running. */
+  cancel(turn: string, options: CallOptions = {}): Promise<TurnCancelled> {
+    return this.#connection.json<TurnCancelled>(this.#turn(turn), {
+      method: "DELETE",
+      repeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /** Asks the agent to stop this turn; it is stopped if it does not. */
+  interrupt(turn: string, options: CallOptions = {}): Promise<TurnCancelled> {
+    return this.#connection.json<TurnCancelled>(`${this.#turn(turn)}/interrupt`, {
+      method: "POST",
+      repeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /**
+   * The workspace's events, as they happened and as they happen: each once, in order, none left out, whatever becomes
+   * of the connection or the server. Ends when the workspace is deleted, or with `signal`.
+   * @throws TidemarkError where the server refuses, or is away for longer than `retryFor`; GapError where events are gone
+   */
+  events(options?: EventOptions & { gap?: "error" | undefined }): AsyncGenerator<Event, void, undefined>;
+  events(options: EventOptions & { gap: "value" }): AsyncGenerator<Event | Gap, void, undefined>;
+  events(options: EventOptions = {}): AsyncGenerator<Event | Gap, void, undefined> {
+    return new EventReader(this.#connection, `${this.#path}/events`, options).read();
+  }
+
+  /** Waits until the turn has ended, however that may be (`status` says how), and gives it back. */
+  async result(turn: string, options: CallOptions & Pick<EventOptions, "retryFor"> = {}): Promise<Turn> {
+    const found = await this.turn(turn, options);
+    if (found.ended !== null) return found;
+    const ends = this.events({
+      ...options,
+      after: found.queued_at,
+      turn,
+      types: ["turn.completed"],
+      gap: "value",
+    });
+    for await (const what of ends) {
+      if (what.type !== "gap") break;
+      if ((await this.turn(turn, options)).ended !== null) break; // its end may lie in the gap
+    }
+    options.signal?.throwIfAborted();
+    return this.turn(turn, options);
+  }
+
+  /** What the server knows of the workspace. */
+  info(options: CallOptions = {}): Promise<WorkspaceInfo> {
+    return this.#connection.json<WorkspaceInfo>(this.#path, { signal: options.signal });
+  }
+
+  /** Has the server check that no event was altered or removed. It reads all of them. */
+  verify(options: CallOptions = {}): Promise<Verification> {
+    return this.#connection.json<Verification>(`${this.#path}/verify`, { signal: options.signal });
+  }
+
+  #turn(turn: string): string {
+    return `${this.#path}/turns/${encodeURIComponent(turn)}`;
+  }
+}
+
+/** `crypto.randomUUID` is not there on pages that came without TLS. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
