@@ -165,8 +165,7 @@ void add_events(CLI::App& app, command_line& line) {
   events->add_option("--turn", what.turn, "Only of this turn.")->type_name("<id>");
   events->add_option("--tool", what.tool, "Only calls of this tool and permissions for it.")
     ->type_name("<name>");
-  events
-    ->add_option("--outcome", what.outcome, "Only ends of turns that came out so.")
+  events->add_option("--outcome", what.outcome, "Only ends of turns that came out so.")
     ->check(CLI::IsMember({"succeeded", "failed", "cancelled", "interrupted"}));
   events->add_option("--text", what.text, "Only events whose data holds this, letter for letter.")
     ->type_name("<text>");
@@ -178,9 +177,8 @@ void add_events(CLI::App& app, command_line& line) {
   events->add_flag("--newest", what.newest, "Newest first.");
   events->add_flag("-f,--follow", what.follow, "Go on with the events to come.");
   events->add_flag("--raw", what.raw, "With the agents' own lines (NDJSON).");
-  const std::map<std::string, events_format> formats{{"text", events_format::text},
-                                                     {"ndjson", events_format::ndjson},
-                                                     {"csv", events_format::csv}};
+  const std::map<std::string, events_format> formats{
+    {"text", events_format::text}, {"ndjson", events_format::ndjson}, {"csv", events_format::csv}};
   events->add_option("--format", what.format, "text, ndjson or csv (RFC 4180).")
     ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
     ->type_name("<format>");

@@ -24,9 +24,9 @@ int run_show(const api_address& server, const show_options& what, terminal& to) 
   std::string after;
   bool any = false;
   for (bool complete = false; !complete;) {
-    const auto response = client.call(
-      "GET", fmt::format("/api/v1/events?turn={}&types={}&limit={}&after={}",
-                         percent_encoded(what.turn), shown_types, page, after));
+    const auto response =
+      client.call("GET", fmt::format("/api/v1/events?turn={}&types={}&limit={}&after={}",
+                                     percent_encoded(what.turn), shown_types, page, after));
     if (!response)
       return report_failure(response.error(), server, to);
     const auto parsed = parse_json(response->body);
@@ -45,9 +45,10 @@ int run_show(const api_address& server, const show_options& what, terminal& to) 
   if (any)
     return exit_ok;
   return report_failure(
-    error{errc::not_found, fmt::format("no turn {} is in the log; `tidemark turns <workspace>` lists "
-                                       "those of a workspace",
-                                       what.turn)},
+    error{errc::not_found,
+          fmt::format("no turn {} is in the log; `tidemark turns <workspace>` lists "
+                      "those of a workspace",
+                      what.turn)},
     server, to);
 }
 

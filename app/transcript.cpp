@@ -22,8 +22,8 @@ std::string outcome_line(const json& data) {
   std::vector<std::string> parts{
     fmt::format("{} in {:.1f} s", string_or(data, "outcome", "ended"),
                 static_cast<double>(int_or(data, "duration_ms", 0)) / 1000.0)};
-  const auto input = int_or(usage, "input", 0) + int_or(usage, "cache_read", 0)
-                     + int_or(usage, "cache_write", 0);
+  const auto input =
+    int_or(usage, "input", 0) + int_or(usage, "cache_read", 0) + int_or(usage, "cache_write", 0);
   if (input > 0 || int_or(usage, "output", 0) > 0)
     parts.push_back(fmt::format("{} tokens in, {} out", short_count(input),
                                 short_count(int_or(usage, "output", 0))));
@@ -52,18 +52,17 @@ void transcript::show(const json& envelope) {
   } else if (type == "item.completed") {
     show_item(object_at(data, "item"));
   } else if (type == "permission.resolved") {
-    to_.out << painted(to_, tint::yellow,
-                       fmt::format("permission for {}: {} by {} {}",
-                                   neutralised(string_or(data, "tool", "a tool")),
-                                   neutralised(string_or(data, "decision")),
-                                   neutralised(string_or(data, "by")),
-                                   neutralised(string_or(data, "message"))))
+    to_.out << painted(
+      to_, tint::yellow,
+      fmt::format("permission for {}: {} by {} {}", neutralised(string_or(data, "tool", "a tool")),
+                  neutralised(string_or(data, "decision")), neutralised(string_or(data, "by")),
+                  neutralised(string_or(data, "message"))))
             << "\n\n";
   } else if (type == "agent.retrying" || type == "session.lost" || type == "fault") {
-    to_.out << painted(to_, tint::yellow,
-                       fmt::format("{}: {}", type,
-                                   neutralised(string_or(data, "reason",
-                                                         string_or(data, "error", "")))))
+    to_.out << painted(
+      to_, tint::yellow,
+      fmt::format("{}: {}", type,
+                  neutralised(string_or(data, "reason", string_or(data, "error", "")))))
             << "\n\n";
   } else if (type == "turn.completed") {
     show_end(data);
@@ -95,7 +94,8 @@ void transcript::show_item(const json& item) {
     quote(text, tint::dim);
     to_.out << '\n';
   } else if (kind == "tool_call") {
-    to_.out << painted(to_, tint::cyan, "→ " + neutralised(string_or(item, "name", "tool"))) << '\n';
+    to_.out << painted(to_, tint::cyan, "→ " + neutralised(string_or(item, "name", "tool")))
+            << '\n';
     quote(input_text(object_at(item, "input")), tint::plain);
   } else if (kind == "tool_result") {
     quote(string_or(item, "content", text),

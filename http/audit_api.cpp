@@ -354,7 +354,7 @@ task<void> audit(exchange& with, std::shared_ptr<reader_count> seats) {
   if (from->gap() && form != event_form::frames) {
     with.services().metrics.gap(to_string(*from->gap()));
     auto why = gap_problem(*from);
-    co_await send_problem(with, std::move(why), {});
+    co_await send_problem(with, std::move(why));
     co_return;
   }
   if (ends) {

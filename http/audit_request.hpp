@@ -1,8 +1,8 @@
 #pragma once
 
 #include "http/request_parameters.hpp"
-#include "replay/cursor.hpp"
 #include "replay/audit_query.hpp"
+#include "replay/cursor.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -22,7 +22,6 @@ struct audit_request {
   bool follow = false;               ///< lines go on with what comes, as frames always do
   bool progress = false;             ///< lines say how far the search is, once a second
   std::chrono::milliseconds wait{0}; ///< of a long poll
-
 };
 
 /// Where a reader of the whole log starts and what it must be told first.

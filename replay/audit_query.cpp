@@ -118,26 +118,32 @@ expected<void> audit_query::add_type_group() {
   return {};
 }
 
-/// Between the first and the last event of a turn that has terms lie those that have none.
+/// A turn begins and, once it has ended, ends with events that have terms: between them lie all others.
 expected<void> audit_query::narrow_by_turn() {
-  const term_groups of_turn{{audit_term::turn(filter_.turn)}};
+  const auto turn = audit_term::turn(filter_.turn);
   const auto searchable = log_.searchable_from();
-  auto found = window{log_.head().next(), position{0}};
-  const auto note = [&](const event_view& e) {
-    found.first = std::min(found.first, e.global);
-    found.last = std::max(found.last, e.global);
-    return false;
-  };
-  for (const auto& [from, way] : {std::pair{searchable, direction::oldest_first},
-                                  std::pair{window_.last, direction::newest_first}}) {
+  if (searchable > window_.first)
+    return {}; // it may have begun before the log had terms
+  const auto place_of = [&](const term_groups& wanted, position from, direction way) {
+    std::optional<position> found;
     read_limits one;
     one.max_events = 1;
-    if (const auto read = log_.search(of_turn, from, way, one, note); !read)
-      return tl::unexpected(read.error());
-  }
-  // A turn may have begun before the log had terms.
-  window_.first = searchable > position{1} ? window_.first : std::max(window_.first, found.first);
-  window_.last = searchable > position{1} ? window_.last : std::min(window_.last, found.last);
+    const auto note = [&](const event_view& e) {
+      found = e.global;
+      return false;
+    };
+    return log_.search(wanted, from, way, one, note).map([&](const auto&) { return found; });
+  };
+  const auto first = place_of({{turn}}, position{1}, direction::oldest_first);
+  const auto last = place_of({{turn}}, window_.last, direction::newest_first);
+  const auto end = place_of({{turn}, {audit_term::type("turn.completed")}}, window_.last,
+                            direction::newest_first);
+  for (const auto* asked : {&first, &last, &end})
+    if (!*asked)
+      return tl::unexpected(asked->error());
+  window_.first = std::max(window_.first, first->value_or(log_.head().next()));
+  if (*end)
+    window_.last = std::min(window_.last, last->value_or(window_.last));
   return {};
 }
 

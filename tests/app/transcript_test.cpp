@@ -44,10 +44,10 @@ SCENARIO("long output of a tool is cut, unless all is wanted; a failure says why
   for (int i = 1; i <= 15; ++i)
     lines += "line " + std::to_string(i) + "\\n";
   const std::vector<std::string> events{
-    R"({"type":"item.completed","data":{"item":{"kind":"tool_result","content":")" + lines + R"("}}})",
+    R"({"type":"item.completed","data":{"item":{"kind":"tool_result","content":")" + lines
+      + R"("}}})",
     R"({"type":"turn.completed","data":{"outcome":"failed","error":{"code":"RATE_LIMITED","message":"later"}}})"};
-  CHECK_THAT(told(events), Catch::Contains("… 5 more lines (--full)")
-                             && !Catch::Contains("line 11")
+  CHECK_THAT(told(events), Catch::Contains("… 5 more lines (--full)") && !Catch::Contains("line 11")
                              && Catch::Contains("RATE_LIMITED: later\nfailed in 0.0 s"));
   CHECK_THAT(told(events, true), Catch::Contains("line 15") && !Catch::Contains("more lines"));
 }

@@ -155,8 +155,8 @@ SCENARIO("a cursor of another history of the log is told, each kind in its own w
 SCENARIO("the audit feed says what is wrong with a question") {
   server_fixture server;
   for (const auto* wrong :
-       {"after=-1", "after=1-2-3", "limit=0", "from=yesterday", "to=2026", "order=both", "raw=maybe",
-        "wait=soon", "order=newest&follow=true", "after=99999999999999999999"}) {
+       {"after=-1", "after=1-2-3", "limit=0", "from=yesterday", "to=2026", "order=both",
+        "raw=maybe", "wait=soon", "order=newest&follow=true", "after=99999999999999999999"}) {
     INFO(wrong);
     CHECK(status_of(server.get(feed + "?" + wrong)) == 400);
   }

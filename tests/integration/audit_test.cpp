@@ -57,7 +57,8 @@ SCENARIO("an auditor finds failures, tools and turns of all workspaces, also aft
   }
 }
 
-SCENARIO("a follower of all workspaces misses and repeats nothing, over drops and a killed server") {
+SCENARIO(
+  "a follower of all workspaces misses and repeats nothing, over drops and a killed server") {
   scene stage;
   std::vector<std::uint64_t> seen;
   std::string last;
@@ -68,15 +69,15 @@ SCENARIO("a follower of all workspaces misses and repeats nothing, over drops an
       how.headers.emplace("Last-Event-ID", last);
     sse_reader reader(stage.client, "/api/v1/events", how);
     CHECK(reader.wait([&](const auto& frames) {
-      return std::count_if(frames.begin(), frames.end(), [](const auto& f) { return !f.id.empty(); })
+      return std::count_if(frames.begin(), frames.end(),
+                           [](const auto& f) { return !f.id.empty(); })
              >= static_cast<std::ptrdiff_t>(until - seen.size());
     }));
     for (const auto& frame : reader.all()) {
       if (frame.id.empty())
         continue;
       last = frame.id;
-      seen.push_back(static_cast<std::uint64_t>(
-        int_or(*parse_json(frame.data), "position", 0)));
+      seen.push_back(static_cast<std::uint64_t>(int_or(*parse_json(frame.data), "position", 0)));
     }
   };
   stage.run("one", "hello");
@@ -84,8 +85,8 @@ SCENARIO("a follower of all workspaces misses and repeats nothing, over drops an
   stage.run("two", "WORDS 20");
   stage.kill_and_restart();
   stage.run("one", "hello");
-  const auto head =
-    static_cast<std::size_t>(int_or(stage.client.get("/api/v1/events?limit=1").parsed(), "head", 0));
+  const auto head = static_cast<std::size_t>(
+    int_or(stage.client.get("/api/v1/events?limit=1").parsed(), "head", 0));
   follow(head);
   REQUIRE(seen.size() >= head);
   for (std::size_t i = 0; i < seen.size(); ++i)

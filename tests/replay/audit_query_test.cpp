@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <span>
 
@@ -89,15 +90,27 @@ SCENARIO("a question finds what a look through the whole log finds, both ways an
     return all[random() % all.size()];
   };
   const std::vector<std::string> workspaces{"demo", "other", "third"};
-  const std::vector<std::string> turns{"t1", "t2", "t3"};
+  const std::vector<std::string> turns{"t1", "t2", "t3", "t4", "t5", "t6"};
   const std::vector<std::string> tools{"Bash", "Read", "mcp__x__y"};
   const std::vector<std::string> outcomes{"succeeded", "failed"};
   const std::vector<std::string> texts{"plain", "Grüße \"you\"", "line\nbreak"};
   const std::vector<std::string> types{"item.delta", "item.started", "turn.completed",
                                        "permission.requested", "agent.noise"};
   audited_log audited;
+  std::map<std::string, bool> ended; // by turn, of those that have begun
   for (int i = 0; i < 300; ++i) {
-    const auto type = one_of(types);
+    const auto turn = one_of({"", "t1", "t2", "t3", "t4", "t5", "t6"});
+    auto type = one_of(types);
+    if (turn.empty() && type == "turn.completed")
+      type = "agent.noise";
+    if (!turn.empty() && !ended.contains(turn))
+      type = "turn.queued";
+    else if (!turn.empty() && ended[turn])
+      type = "result.delivered";
+    if (!turn.empty())
+      ended[turn] = ended[turn] || (type == "turn.completed" && random() % 3 == 0);
+    if (type == "turn.completed" && !ended[turn])
+      type = "item.delta";
     auto data = json::object();
     data["text"] = one_of(texts);
     if (type == "turn.completed")
@@ -109,7 +122,7 @@ SCENARIO("a question finds what a look through the whole log finds, both ways an
       data["item"]["kind"] = "tool_call";
       data["item"]["name"] = one_of(tools);
     }
-    audited.append(one_of(workspaces), type, one_of({"", "t1", "t2", "t3"}), dump_json(data), i);
+    audited.append(one_of(workspaces), type, turn, dump_json(data), i);
   }
   for (int question = 0; question < 60; ++question) {
     audit_filter filter;
