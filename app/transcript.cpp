@@ -10,11 +10,18 @@ namespace {
 
 constexpr std::size_t lines_shown = 10;
 
-/// What went into a tool: the value itself if it is one text, else the JSON.
-std::string input_text(const json& input) {
-  if (input.size() == 1 && input.begin()->is_string())
-    return input.begin()->get<std::string>();
-  return input.empty() ? std::string{} : input.dump(2, ' ', false, json::error_handler_t::replace);
+/// What went into a tool: first what it is about, as it is, then the rest as JSON.
+std::string input_text(json input) {
+  std::string text;
+  for (const auto* key : {"command", "file_path", "pattern", "url", "query", "prompt"})
+    if (auto about = string_at(input, key); about && text.empty()) {
+      text = std::move(*about);
+      input.erase(key);
+    }
+  input.erase("description"); // what the agent says that it does: the command says it better
+  if (!input.empty())
+    text += (text.empty() ? "" : "\n") + input.dump(2, ' ', false, json::error_handler_t::replace);
+  return text;
 }
 
 std::string outcome_line(const json& data) {

@@ -229,9 +229,14 @@ private:
   }
 
   task<bool> greet() {
-    const auto hello =
-      fmt::format("event: hello\nretry: 2000\ndata: {{\"head\":{}}}\n\n", from_->head().value);
-    co_return co_await write(hello);
+    const auto retry = jittered(std::chrono::milliseconds{1000});
+    auto frames = fmt::format("event: hello\nretry: {}\ndata: {{\"head\":{}}}\n\n", retry.count(),
+                              from_->head().value);
+    if (const auto gap = from_->gap()) {
+      frames += fmt::format("event: gap\ndata: {}\n\n", dump_json(gap_facts(*from_)));
+      services_.metrics.gap(to_string(*gap));
+    }
+    co_return co_await write(frames);
   }
 
   /// One stretch of work. False: the answer is complete or its reader gone.

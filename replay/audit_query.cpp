@@ -136,8 +136,8 @@ expected<void> audit_query::narrow_by_turn() {
   };
   const auto first = place_of({{turn}}, position{1}, direction::oldest_first);
   const auto last = place_of({{turn}}, window_.last, direction::newest_first);
-  const auto end = place_of({{turn}, {audit_term::type("turn.completed")}}, window_.last,
-                            direction::newest_first);
+  const auto end =
+    place_of({{turn}, {audit_term::type("turn.completed")}}, window_.last, direction::newest_first);
   for (const auto* asked : {&first, &last, &end})
     if (!*asked)
       return tl::unexpected(asked->error());

@@ -1,8 +1,8 @@
 #include "http/auth.hpp"
 #include "http/event_query.hpp"
 #include "http/problem.hpp"
-#include "http/router.hpp"
 #include "http/query_values.hpp"
+#include "http/router.hpp"
 #include "http/uri.hpp"
 
 #include <catch2/catch.hpp>
