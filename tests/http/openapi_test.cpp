@@ -22,14 +22,16 @@ json described() {
 }
 
 std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  });
   return text;
 }
 
 /// The scope that the operation asks of a token; `none` if it asks for no token.
 std::string scope_in(const json& document, const json& operation) {
-  const auto& wanted = operation.contains("security") ? operation["security"] : document["security"];
+  const auto& wanted =
+    operation.contains("security") ? operation["security"] : document["security"];
   return wanted.empty() ? "none" : wanted.at(0).at("bearer").at(0).get<std::string>();
 }
 
@@ -52,7 +54,8 @@ void find_broken(const json& document, const json& node, std::set<std::string>& 
 
 } // namespace
 
-SCENARIO("the description of the calls names every route with its scope, and none that is not there") {
+SCENARIO(
+  "the description of the calls names every route with its scope, and none that is not there") {
   const auto document = described();
   std::set<std::string> written;
   for (const auto& [path, methods] : document["paths"].items())
