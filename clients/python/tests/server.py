@@ -34,8 +34,10 @@ class Server:
     def launch(self) -> None:
         """On the port that it had before, if it had one."""
         at = self._directory
+        # So that a killed test leaves no server behind.
+        argv = ["/usr/bin/setpriv", "--pdeathsig", "KILL", str(PROGRAMS / "tidemark"), "serve"]
         self._process = subprocess.Popen(
-            [str(PROGRAMS / "tidemark"), "serve"], cwd=at, text=True, stdin=subprocess.DEVNULL,
+            argv, cwd=at, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(at), "HOST": "127.0.0.1", "PORT": self._port,
                  "INTERNAL_API_TOKEN": self.token, "WORKSPACE_ROOT": str(at / "workspaces"),

@@ -1,4 +1,5 @@
 """What networks, proxies and servers in trouble do to a stream: by a stand-in for the server."""
+import email.message
 import json
 import socketserver
 import threading
@@ -8,6 +9,7 @@ import urllib.parse
 import tidemark
 from tidemark._frames import FrameParser
 from tidemark._waiting import delay_after
+from tidemark.errors import error_of
 
 TOTAL = 12
 ALL = list(range(1, TOTAL + 1))
@@ -140,6 +142,16 @@ class BrokenStreams(unittest.TestCase):
         self.assertEqual(delay_after(0, 0.5, chance=1), 0.75)
         self.assertEqual(delay_after(0, 0.5, 60, chance=0), 60)
         self.assertEqual(delay_after(0, 45, chance=0), 45)
+
+    def test_what_the_server_or_a_proxy_asks_to_wait_is_understood_as_seconds_and_as_a_date(self):
+        def asked(wait: str) -> float:
+            headers = email.message.Message()
+            headers["Retry-After"] = wait
+            return error_of(503, headers, b"").retry_after
+
+        self.assertEqual(asked("7"), 7)
+        self.assertEqual(asked("Thu, 01 Jan 1970 00:00:00 GMT"), 0)
+        self.assertEqual(asked("soon"), 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Tidemark, TidemarkError, type Event } from "../src/index.js";
+import { errorOf } from "../src/errors.js";
 import { delayAfter } from "../src/waiting.js";
 
 const total = 12;
@@ -134,4 +135,12 @@ test("waits double, end at a bound, are spread, and are never shorter than the s
   assert.equal(delayAfter(0, 500, 0, 1), 750);
   assert.equal(delayAfter(0, 500, 60_000, 0), 60_000);
   assert.equal(delayAfter(0, 45_000, 0, 0), 45_000);
+});
+
+test("what the server or a proxy asks to wait is understood as seconds and as a date", async () => {
+  const asked = async (wait: string) =>
+    (await errorOf(new Response("", { status: 503, headers: { "Retry-After": wait } }))).retryAfter;
+  assert.equal(await asked("7"), 7000);
+  assert.equal(await asked(new Date(0).toUTCString()), 0);
+  assert.equal(await asked("soon"), undefined);
 });

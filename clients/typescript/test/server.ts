@@ -52,7 +52,8 @@ export class TestServer {
   async launch(): Promise<void> {
     const at = (name: string) => join(this.#directory, name);
     const before = this.#output.length;
-    const child = spawn(join(programs, "tidemark"), ["serve"], {
+    // So that a killed test leaves no server behind.
+    const child = spawn("/usr/bin/setpriv", ["--pdeathsig", "KILL", join(programs, "tidemark"), "serve"], {
       cwd: this.#directory,
       stdio: ["ignore", "pipe", "pipe"],
       env: {
