@@ -73,7 +73,7 @@ def entry(root: pathlib.Path, path: pathlib.Path) -> str:
     content = path.read_bytes()
     packed = gzip.compress(content, 9, mtime=0)
     etag = hashlib.sha256(content).hexdigest()[:24]
-    return (XX\n'
+    return (f'  {{"{path.relative_to(root).as_posix()}", "{TYPES[path.suffix]}", "W/\\"{etag}\\"",\n'
             f"   std::string_view{{\n{literal(packed)},\n    {len(packed)}}}, {len(content)}}},\n")
 
 

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { clock } from "../format";
 import { isDark } from "../preferences";
 
 export interface ChartSeries {
@@ -22,6 +23,9 @@ interface ChartProps {
   range?: [number, number];
 }
 
+/** Of a time axis, s: a minute is filled from its left. */
+const shortest = 60;
+
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -38,7 +42,7 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
     legend: { show: false },
     cursor: { show: false },
     scales: {
-      x: { time: props.time ?? false, range: props.range ? () => props.range! : undefined },
+      x: { time: props.time ?? false, range: (_, low, high) => props.range ?? [low, Math.max(high, low + shortest)] },
       y: { range: (_, __, high) => [0, Math.max(1, high * 1.08)] },
     },
     axes: [
@@ -49,7 +53,8 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
         ticks: { show: false },
         gap: 4,
         size: 24,
-        values: props.names ? (_, places) => places.map((place) => props.names![place] ?? "") : undefined,
+        space: 80,
+        values: (_, places) => places.map((place) => (props.names ? (props.names[place] ?? "") : clock(place * 1000))),
         splits: props.names ? () => props.names!.map((_, index) => index) : undefined,
       },
       { stroke: quiet, font, grid, ticks: { show: false }, size: 40, gap: 4, values: (_, values) => wholeOnly(values) },

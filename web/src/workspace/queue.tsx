@@ -6,7 +6,6 @@ import { openPermissions } from "../conversation/reduce";
 import { gist } from "../conversation/item_view";
 import { duration, money, now } from "../format";
 import { t } from "../i18n";
-import { State } from "../state_mark";
 import type { SpaceFeed } from "./space_feed";
 
 /** What runs and what waits, as the stream tells it. */
@@ -52,8 +51,10 @@ function TaskLine({ id, turn, prompt, started, queued }: TaskLineProps): JSX.Ele
     <li>
       <div class="task-text">{prompt.slice(0, 200)}</div>
       <div class="meta">
-        <State of={started ? "running" : "queued"} />
-        <span>{t(started ? "space.running_for" : "space.waits", { time })}</span>
+        <span class={`state ${started ? "running" : "queued"}`}>
+          <span class={`dot ${started ? "running" : "queued"}`} aria-hidden="true" />
+          {t(started ? "space.running_for" : "space.waits", { time })}
+        </span>
         <span class="grow" />
         <button disabled={asked} aria-label={t("space.cancel.what", { task: prompt.slice(0, 60) })} onClick={() => void cancel()}>
           {t("space.cancel")}

@@ -26,12 +26,22 @@ class SheetElement extends HTMLElement {
 
 const name = "tidemark-sheet";
 
+/** The colour of a cell is set as an attribute, which is refused like a style element; its property is not. */
+function freeSpan(): HTMLSpanElement {
+  const span = document.createElement("span");
+  span.setAttribute = (attribute: string, value: string) => {
+    if (attribute === "style") span.style.cssText = value;
+    else Element.prototype.setAttribute.call(span, attribute, value);
+  };
+  return span;
+}
+
 export function documentWithSheets(): Document {
   if (!customElements.get(name)) customElements.define(name, SheetElement);
   return new Proxy(document, {
     get(target, property) {
       if (property === "createElement") {
-        return (tag: string) => target.createElement(tag === "style" ? name : tag);
+        return (tag: string) => (tag === "span" ? freeSpan() : target.createElement(tag === "style" ? name : tag));
       }
       const value: unknown = Reflect.get(target, property, target);
       return typeof value === "function" ? (value as (...all: unknown[]) => unknown).bind(target) : value;
