@@ -7,7 +7,7 @@ import { join } from "node:path";
 export const secret = "a-token-for-the-tests";
 
 /** Polls until `what` is true; fails after `limit` ms. */
-export async function until(what, about, limit = 30_000) {
+export async function until(what, about, limit = 60_000) {
   const end = Date.now() + limit;
   for (;;) {
     const found = await what();

@@ -28,7 +28,8 @@ export class SpaceFeed {
 
   private readonly stopped = new AbortController();
   private arrived: Envelope[] = [];
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private painting: ReturnType<typeof setTimeout> | undefined;
+  private retrying: ReturnType<typeof setTimeout> | undefined;
   private stopFollowing: () => void = () => undefined;
 
   constructor(
@@ -42,7 +43,8 @@ export class SpaceFeed {
   close(): void {
     this.stopped.abort();
     this.stopFollowing();
-    clearTimeout(this.timer);
+    clearTimeout(this.painting);
+    clearTimeout(this.retrying);
   }
 
   get head(): number {
@@ -62,7 +64,10 @@ export class SpaceFeed {
 
   /** Tries again now, as after a first task to a workspace that was not there. */
   wake(): void {
-    if (this.status.value === "absent" || this.status.value === "failed") void this.begin();
+    if (this.status.value !== "absent" && this.status.value !== "failed") return;
+    clearTimeout(this.retrying);
+    this.status.value = "loading";
+    void this.begin();
   }
 
   async readEarlier(): Promise<void> {
@@ -99,7 +104,7 @@ export class SpaceFeed {
       this.status.value = absent ? "absent" : "failed";
       this.detail.value = failure instanceof Error ? failure.message : String(failure);
       if (failure instanceof CallError && failure.status < 500 && !absent) return;
-      this.timer = setTimeout(() => this.wake(), retryInterval);
+      this.retrying = setTimeout(() => this.wake(), retryInterval);
     }
   }
 
@@ -112,8 +117,8 @@ export class SpaceFeed {
     }
     if (!frame.id || frame.event === "hello") return;
     this.arrived.push(JSON.parse(frame.data) as Envelope);
-    this.timer ??= setTimeout(() => {
-      this.timer = undefined;
+    this.painting ??= setTimeout(() => {
+      this.painting = undefined;
       this.takeArrived();
     }, paintInterval);
   }
