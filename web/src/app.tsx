@@ -76,7 +76,8 @@ class Guard extends Component<{ children: ComponentChildren }, { failure: string
 function View(): JSX.Element {
   const at = place.value;
   useEffect(() => {
-    document.title = at.view === "workspace" ? `${at.id} · Tidemark` : `${t(`app.${at.view}`)} · Tidemark`;
+    document.title =
+      at.view === "workspace" ? `${at.id} · Tidemark` : `${t(`app.${at.view}`)} · Tidemark`;
   }, [at, language.value]);
   switch (at.view) {
     case "workspace":
@@ -117,7 +118,11 @@ function Header(): JSX.Element {
       </nav>
       <span class="grow" />
       <Pulse />
-      <select aria-label={t("app.theme")} value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
+      <select
+        aria-label={t("app.theme")}
+        value={theme.value}
+        onChange={(event) => (theme.value = event.currentTarget.value as Theme)}
+      >
         {themes.map((each) => (
           <option key={each} value={each}>
             {t(`app.theme.${each}` as Word)}
@@ -132,7 +137,12 @@ function Header(): JSX.Element {
         <option value="en">English</option>
         <option value="zh">中文</option>
       </select>
-      <button class="icon keys-button" aria-label={t("app.keys")} title={t("app.keys")} onClick={() => (helpShown.value = true)}>
+      <button
+        class="icon keys-button"
+        aria-label={t("app.keys")}
+        title={t("app.keys")}
+        onClick={() => (helpShown.value = true)}
+      >
         ?
       </button>
       {token.value ? <button onClick={forgetToken}>{t("app.sign_out")}</button> : null}
@@ -142,7 +152,8 @@ function Header(): JSX.Element {
 
 function Pulse(): JSX.Element {
   const { state } = connection.value;
-  const word: Word = state === "lost" ? "feed.lost.short" : state === "refused" ? "feed.ended" : `feed.${state}`;
+  const word: Word =
+    state === "lost" ? "feed.lost.short" : state === "refused" ? "feed.ended" : `feed.${state}`;
   return (
     <span class={`pulse ${state}`} role="status">
       <i aria-hidden="true" />
@@ -225,7 +236,11 @@ function Help(): JSX.Element {
 }
 
 function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches("input:not([type=range]), textarea, select") || target.closest(".terminal") !== null);
+  return (
+    target instanceof HTMLElement &&
+    (target.matches("input:not([type=range]), textarea, select") ||
+      target.closest(".terminal") !== null)
+  );
 }
 
 function focus(selector: string): boolean {
@@ -236,7 +251,8 @@ function focus(selector: string): boolean {
 
 export function listenForKeys(): void {
   window.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || helpShown.value) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || helpShown.value)
+      return;
     if (event.key === "Escape") return leave(event);
     if (isWriting(event.target)) return;
     const actions: Record<string, () => unknown> = {
@@ -260,7 +276,8 @@ export function listenForKeys(): void {
 function leave(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
   if (target.closest(".terminal")) return;
-  if (document.querySelector(".detail")) document.querySelector<HTMLElement>(".detail .icon")?.click();
+  if (document.querySelector(".detail"))
+    document.querySelector<HTMLElement>(".detail .icon")?.click();
   else if (isWriting(target)) target.blur();
   else if (place.value.view === "workspace") go("#/");
 }

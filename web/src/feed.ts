@@ -54,7 +54,11 @@ export function follow(options: FeedOptions): () => void {
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream", ...authorization() };
       if (lastId) headers["Last-Event-ID"] = lastId;
-      const answer = await fetch(options.path, { headers, signal: attempt.signal, cache: "no-store" });
+      const answer = await fetch(options.path, {
+        headers,
+        signal: attempt.signal,
+        cache: "no-store",
+      });
       if (answer.status === 204) return "end";
       if (!answer.ok || !answer.body) {
         const why = await refusal(answer);
@@ -68,7 +72,11 @@ export function follow(options: FeedOptions): () => void {
       const parser = createParser({
         onEvent: (message: EventSourceMessage) => {
           if (message.event === "end") ended = true;
-          options.onFrame({ id: message.id ?? "", event: message.event ?? "message", data: message.data });
+          options.onFrame({
+            id: message.id ?? "",
+            event: message.event ?? "message",
+            data: message.data,
+          });
           if (message.id) lastId = message.id;
         },
         onRetry: (interval) => {

@@ -20,7 +20,12 @@ export function parsePlace(text: string): Place {
   if (view === "overview") return { view };
   if (view === "w" && id) {
     const at = Number(query.get("at"));
-    return { view: "workspace", id, tab: tab === "shell" ? "shell" : "conversation", at: at > 0 ? at : null };
+    return {
+      view: "workspace",
+      id,
+      tab: tab === "shell" ? "shell" : "conversation",
+      at: at > 0 ? at : null,
+    };
   }
   return { view: "workspaces" };
 }

@@ -3,7 +3,9 @@
 type Fields = Record<string, unknown>;
 
 export function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : {};
 }
 
 export function text(value: unknown): string {
@@ -18,7 +20,9 @@ export function number(value: unknown): number {
 export function flatText(value: unknown): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) {
-    return value.map((part) => text(fields(part).text) || (typeof part === "string" ? part : pretty(part))).join("\n");
+    return value
+      .map((part) => text(fields(part).text) || (typeof part === "string" ? part : pretty(part)))
+      .join("\n");
   }
   return value === undefined || value === null ? "" : pretty(value);
 }

@@ -28,18 +28,30 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const sizes = new ResizeObserver(() => setView({ top: element.scrollTop, height: element.clientHeight }));
+    const sizes = new ResizeObserver(() =>
+      setView({ top: element.scrollTop, height: element.clientHeight }),
+    );
     sizes.observe(element);
     return () => sizes.disconnect();
   }, []);
 
   const firstKey = rows[0] === undefined ? undefined : props.keyOf(rows[0]);
-  const before = useRef<{ key: string | number | undefined; count: number }>({ key: firstKey, count: rows.length });
+  const before = useRef<{ key: string | number | undefined; count: number }>({
+    key: firstKey,
+    count: rows.length,
+  });
   useLayoutEffect(() => {
     const element = box.current;
     const was = before.current;
     before.current = { key: firstKey, count: rows.length };
-    if (!props.keepPlace || !element || was.key === undefined || was.key === firstKey || element.scrollTop < rowHeight) return;
+    if (
+      !props.keepPlace ||
+      !element ||
+      was.key === undefined ||
+      was.key === firstKey ||
+      element.scrollTop < rowHeight
+    )
+      return;
     const moved = rows.findIndex((row) => props.keyOf(row) === was.key);
     if (moved > 0) element.scrollTop += moved * rowHeight;
   }, [firstKey, rows.length]);
@@ -56,11 +68,19 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
     if (!element) return;
     const top = index * rowHeight;
     if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + rowHeight > element.scrollTop + element.clientHeight) element.scrollTop = top + rowHeight - element.clientHeight;
+    else if (top + rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + rowHeight - element.clientHeight;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor(view.height / rowHeight) - 1);
-    const steps: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page };
+    const steps: Record<string, number> = {
+      ArrowDown: 1,
+      j: 1,
+      ArrowUp: -1,
+      k: -1,
+      PageDown: page,
+      PageUp: -page,
+    };
     let to: number | undefined;
     const step = steps[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -16,12 +16,16 @@ const skipped = 77; // what ctest takes for "skipped"
 const require = createRequire(import.meta.url);
 
 function giveUp(why) {
-  console.error(`SKIPPED, the inspector is not tested: ${why}. scripts/setup --tests installs what is missing.`);
+  console.error(
+    `SKIPPED, the inspector is not tested: ${why}. scripts/setup --tests installs what is missing.`,
+  );
   process.exit(skipped);
 }
 
 const executablePath = findChromium() ?? giveUp("there is no Chromium");
-const { chromium } = await import("playwright-core").catch(() => giveUp("playwright-core is not installed in web/"));
+const { chromium } = await import("playwright-core").catch(() =>
+  giveUp("playwright-core is not installed in web/"),
+);
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const here = fileURLToPath(new URL(".", import.meta.url));
 const bin = resolve(process.env.TIDEMARK_BIN_DIR ?? join(here, "../../build/release/bin"));
@@ -36,12 +40,18 @@ const complaints = [];
 let expected = () => false;
 
 async function newPage(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", reducedMotion: "reduce", ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    locale: "en-GB",
+    reducedMotion: "reduce",
+    ...options,
+  });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
   const opened = await context.newPage();
   opened.setDefaultTimeout(60_000);
   opened.on("console", (message) => {
-    if (["error", "warning"].includes(message.type()) && !expected(message.text())) complaints.push(message.text());
+    if (["error", "warning"].includes(message.type()) && !expected(message.text()))
+      complaints.push(message.text());
   });
   opened.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
   opened.on("request", (request) => {
@@ -57,8 +67,13 @@ async function newPage(options = {}) {
 async function checkAccess(of, about) {
   await of.evaluate(axeSource);
   const found = await of.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] });
-    return violations.map((each) => `${each.id}: ${each.help}\n    ${each.nodes.map((node) => node.html.slice(0, 160)).join("\n    ")}`);
+    const { violations } = await window.axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"],
+    });
+    return violations.map(
+      (each) =>
+        `${each.id}: ${each.help}\n    ${each.nodes.map((node) => node.html.slice(0, 160)).join("\n    ")}`,
+    );
   });
   assert.deepEqual(found, [], `${about} is accessible`);
 }
@@ -85,11 +100,17 @@ async function open(hash) {
 
 const text = (selector) => page.locator(selector).first().innerText();
 
-before(async () => {
-  await server.start();
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
-  page = await newPage();
-}, { timeout: 60_000 });
+before(
+  async () => {
+    await server.start();
+    browser = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+    });
+    page = await newPage();
+  },
+  { timeout: 60_000 },
+);
 
 after(async () => {
   await browser?.close();
@@ -111,7 +132,13 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await guest.getByRole("link", { name: "Overview" }).waitFor();
     assert.equal(await guest.evaluate(() => sessionStorage.getItem("tidemark.token")), secret);
     assert.ok(!guest.url().includes(secret));
-    assert.deepEqual(await guest.evaluate(() => [document.cookie, JSON.stringify(localStorage).includes("a-token")]), ["", false]);
+    assert.deepEqual(
+      await guest.evaluate(() => [
+        document.cookie,
+        JSON.stringify(localStorage).includes("a-token"),
+      ]),
+      ["", false],
+    );
     await guest.context().close();
     expected = () => false;
   });
@@ -124,8 +151,14 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await open("");
     const row = (name) => page.getByRole("option").filter({ hasText: name });
     await row("quay-7").filter({ hasText: "failed" }).filter({ hasText: "disk is full" }).waitFor();
-    await row("ferry-plan").filter({ hasText: "running" }).filter({ hasText: "WORDS 4000" }).waitFor();
-    await until(async () => (await row("ferry-plan").locator(".col-queue").innerText()) === "1", "the queue's length");
+    await row("ferry-plan")
+      .filter({ hasText: "running" })
+      .filter({ hasText: "WORDS 4000" })
+      .waitFor();
+    await until(
+      async () => (await row("ferry-plan").locator(".col-queue").innerText()) === "1",
+      "the queue's length",
+    );
     await row("light-house").filter({ hasText: "$0.00" }).waitFor();
     await server.run("new-pier", "ECHO hello"); // while somebody looks
     await row("new-pier").filter({ hasText: "idle" }).waitFor();
@@ -141,7 +174,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
 
   it("shows a conversation as people read it", async () => {
     const file = server.file("transcript.ndjson", transcript());
-    await server.run("harbour", `Fix the harbour board: it shows a tide that is over.\nREPLAY ${file}`, "mia");
+    await server.run(
+      "harbour",
+      `Fix the harbour board: it shows a tide that is over.\nREPLAY ${file}`,
+      "mia",
+    );
     await open("#/w/harbour");
     await page.getByText("Two faults in one function").waitFor();
     assert.equal(await page.locator(".md strong").first().innerText(), "just over");
@@ -161,7 +198,10 @@ describe("the inspector", { timeout: 600_000 }, () => {
     const words = async () => (await said.innerText()).trim().split(/\s+/);
     await said.waitFor();
     await until(async () => (await words()).length > 5, "some words");
-    expected = (message) => /ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|ERR_INCOMPLETE|ERR_NETWORK|Failed to load resource/.test(message);
+    expected = (message) =>
+      /ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|ERR_INCOMPLETE|ERR_NETWORK|Failed to load resource/.test(
+        message,
+      );
     await page.context().setOffline(true);
     await page.locator(".banner.warn").waitFor();
     await page.context().setOffline(false);
@@ -174,14 +214,23 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.locator("#task").fill("WORDS 2000 40");
     await page.keyboard.press("Control+Enter");
     const second = page.locator(".said").nth(1);
-    await until(async () => (await second.innerText().catch(() => "")).split(/\s+/).length > 8, "words of the second task");
+    await until(
+      async () => (await second.innerText().catch(() => "")).split(/\s+/).length > 8,
+      "words of the second task",
+    );
     await server.kill();
     await page.locator(".banner.warn").waitFor();
     await server.start();
     await page.locator(".banner").waitFor({ state: "detached" });
     await page.locator(".turn .state.interrupted").waitFor();
-    const { events } = await server.call("GET", "/api/v1/workspaces/crane/events?types=item.completed&limit=10000");
-    assert.equal((await second.locator(".md").innerText()).trim().split(/\s+/).join(" "), events.at(-1).data.item.text.trim().split(/\s+/).join(" "));
+    const { events } = await server.call(
+      "GET",
+      "/api/v1/workspaces/crane/events?types=item.completed&limit=10000",
+    );
+    assert.equal(
+      (await second.locator(".md").innerText()).trim().split(/\s+/).join(" "),
+      events.at(-1).data.item.text.trim().split(/\s+/).join(" "),
+    );
     expected = () => false;
   });
 
@@ -216,13 +265,18 @@ describe("the inspector", { timeout: 600_000 }, () => {
   it("gives a shell in the workspace's directory", async () => {
     await open("#/w/harbour/shell");
     await page.getByText("Runs in the workspace's directory").waitFor();
-    await page.keyboard.type("printf '\\033[38;2;200;60;60m%s\\033[0m\\n' $((6*7)) && ls -d \"$PWD\"\n");
+    await page.keyboard.type(
+      "printf '\\033[38;2;200;60;60m%s\\033[0m\\n' $((6*7)) && ls -d \"$PWD\"\n",
+    );
     await page.locator(".xterm-rows", { hasText: "workspaces/harbour" }).waitFor();
     assert.match(await text(".xterm-rows"), /42/);
     await checkAccess(page, "the shell");
     await picture(page, "shell");
     await open("#/");
-    await until(async () => (await server.call("GET", "/api/v1/shells")).shells.length === 0, "the shell's end");
+    await until(
+      async () => (await server.call("GET", "/api/v1/shells")).shells.length === 0,
+      "the shell's end",
+    );
   });
 
   it("finds events, shows the agent's line beside the universal form, and copies the call", async () => {
@@ -235,7 +289,10 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.locator(".raw").filter({ hasText: '"tool_use_id":"t3"' }).waitFor();
     await page.getByRole("button", { name: "Copy as curl" }).click();
     const copied = await page.evaluate(() => navigator.clipboard.readText());
-    assert.match(copied, /^curl -sN -H "Authorization: Bearer \$TIDEMARK_TOKEN" 'http.*events\?after=1-\d+&limit=1&raw=true'$/);
+    assert.match(
+      copied,
+      /^curl -sN -H "Authorization: Bearer \$TIDEMARK_TOKEN" 'http.*events\?after=1-\d+&limit=1&raw=true'$/,
+    );
     assert.ok(!copied.includes(secret));
     await open("#/events?workspace=harbour");
     await page.getByRole("option").filter({ hasText: "Edit" }).first().click();
@@ -256,7 +313,10 @@ describe("the inspector", { timeout: 600_000 }, () => {
       let most = 0;
       let last = performance.now();
       const end = last + 120_000;
-      while (!/all there are/.test(document.querySelector(".foot").textContent) || list.scrollTop + list.clientHeight < list.scrollHeight - 2) {
+      while (
+        !/all there are/.test(document.querySelector(".foot").textContent) ||
+        list.scrollTop + list.clientHeight < list.scrollHeight - 2
+      ) {
         list.scrollTop += 4000;
         await frame();
         const now = performance.now();
@@ -267,7 +327,13 @@ describe("the inspector", { timeout: 600_000 }, () => {
       }
       gaps.sort((a, b) => a - b);
       const [row] = document.querySelectorAll(".vrow");
-      return { most, rows: Number(row.getAttribute("aria-setsize")), frames: gaps.length, median: gaps[gaps.length >> 1], longest: gaps.at(-1) };
+      return {
+        most,
+        rows: Number(row.getAttribute("aria-setsize")),
+        frames: gaps.length,
+        median: gaps[gaps.length >> 1],
+        longest: gaps.at(-1),
+      };
     });
     test.diagnostic(`frames ${JSON.stringify(measured)}`);
     assert.ok(measured.rows > 10_000, `all rows are there: ${measured.rows}`);
@@ -278,13 +344,21 @@ describe("the inspector", { timeout: 600_000 }, () => {
   it("draws thousands of workspaces as few rows", async () => {
     const crowd = await newPage();
     const time = new Date().toISOString();
-    const workspaces = Array.from({ length: 5000 }, (_, n) => ({ id: `w-${n}`, status: "idle", updated_at: time, created_at: time }));
+    const workspaces = Array.from({ length: 5000 }, (_, n) => ({
+      id: `w-${n}`,
+      status: "idle",
+      updated_at: time,
+      created_at: time,
+    }));
     await crowd.route("**/api/v1/workspaces", (route) => route.fulfill({ json: { workspaces } }));
     await crowd.goto(`${server.url}/ui/`);
     await crowd.locator("#filter").fill("w-4999");
     await crowd.getByRole("option").filter({ hasText: "w-4999" }).waitFor();
     await crowd.locator("#filter").fill("");
-    await until(async () => (await crowd.locator(".vrow").first().getAttribute("aria-setsize")) > 5000, "all rows");
+    await until(
+      async () => (await crowd.locator(".vrow").first().getAttribute("aria-setsize")) > 5000,
+      "all rows",
+    );
     assert.ok((await crowd.locator(".vrow").count()) < 80);
     await crowd.context().close();
   });
@@ -313,7 +387,13 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await checkAccess(page, "the help");
     await page.keyboard.press("Escape");
 
-    const phone = await newPage({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, locale: "zh-CN", colorScheme: "dark" });
+    const phone = await newPage({
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+      locale: "zh-CN",
+      colorScheme: "dark",
+    });
     await phone.goto(`${server.url}/ui/`);
     await phone.getByRole("option").filter({ hasText: "harbour" }).waitFor();
     assert.equal(await phone.locator("html").getAttribute("lang"), "zh-CN");
@@ -326,7 +406,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
     for (const view of ["", "#/events", "#/overview", "#/w/harbour"]) {
       await phone.goto(`${server.url}/ui/${view}`);
       await phone.locator("main").waitFor();
-      assert.equal(await phone.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), true, `${view} fits`);
+      assert.equal(
+        await phone.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+        true,
+        `${view} fits`,
+      );
     }
     await phone.context().close();
   });

@@ -42,14 +42,19 @@ export class Server {
       WORKSPACE_ROOT: join(this.directory, "workspaces"),
       SETTINGS_PATH: join(this.directory, "settings.json"),
     });
-    const child = spawn(join(this.#bin, "tidemark"), ["serve"], { env, cwd: this.directory, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(join(this.#bin, "tidemark"), ["serve"], {
+      env,
+      cwd: this.directory,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#child = child;
     let said = "";
     let complained = "";
     child.stdout.on("data", (bytes) => (said += bytes));
     child.stderr.on("data", (bytes) => (complained = (complained + bytes).slice(-4000)));
     const listening = () => {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${complained}`);
+      if (child.exitCode !== null)
+        throw new Error(`the server ended with ${child.exitCode}:\n${complained}`);
       return /listening on http:\/\/[^:]+:(\d+)/.exec(said);
     };
     this.port = Number((await until(listening, "the server to listen"))[1]);
@@ -76,14 +81,19 @@ export class Server {
   async call(method, path, body) {
     const headers = { Authorization: `Bearer ${secret}` };
     if (body) headers["Content-Type"] = "application/json";
-    const answer = await fetch(this.url + path, { method, headers, body: body && JSON.stringify(body) });
+    const answer = await fetch(this.url + path, {
+      method,
+      headers,
+      body: body && JSON.stringify(body),
+    });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   }
 
   /** Submits a task; its turn. */
   async submit(workspace, prompt, source = "ci") {
-    return (await this.call("POST", `/api/v1/workspaces/${workspace}/turns`, { prompt, source })).turn;
+    return (await this.call("POST", `/api/v1/workspaces/${workspace}/turns`, { prompt, source }))
+      .turn;
   }
 
   async turn(workspace, turn) {
@@ -109,6 +119,11 @@ export class Server {
 
 /** The browser's program, or nothing. */
 export function findChromium() {
-  const places = [process.env.TIDEMARK_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+  const places = [
+    process.env.TIDEMARK_CHROMIUM,
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+  ];
   return places.find((place) => place && existsSync(place));
 }

@@ -3,14 +3,25 @@
 const message = (id, content) => ({
   type: "assistant",
   parent_tool_use_id: null,
-  message: { id, type: "message", role: "assistant", model: "demo-model-1", content, stop_reason: null },
+  message: {
+    id,
+    type: "message",
+    role: "assistant",
+    model: "demo-model-1",
+    content,
+    stop_reason: null,
+  },
 });
 const result = (id, content, isError = false) => ({
   type: "user",
   parent_tool_use_id: null,
-  message: { role: "user", content: [{ type: "tool_result", tool_use_id: id, content, is_error: isError }] },
+  message: {
+    role: "user",
+    content: [{ type: "tool_result", tool_use_id: id, content, is_error: isError }],
+  },
 });
-const tool = (message_id, id, name, input) => message(message_id, [{ type: "tool_use", id, name, input }]);
+const tool = (message_id, id, name, input) =>
+  message(message_id, [{ type: "tool_use", id, name, input }]);
 
 const before = `def next_tide(tides, now):
     """The first tide after now."""
@@ -41,11 +52,21 @@ export function transcript() {
     message("m1", [{ type: "thinking", thinking: thought, signature: "" }]),
     message("m1", [{ type: "text", text: "I look at how the board picks the next tide." }]),
     tool("m1", "t1", "Grep", { pattern: "next_tide", path: "harbour" }),
-    result("t1", "harbour/tides.py:12:def next_tide(tides, now):\nharbour/board.py:38:    tide = next_tide(table, now)"),
+    result(
+      "t1",
+      "harbour/tides.py:12:def next_tide(tides, now):\nharbour/board.py:38:    tide = next_tide(table, now)",
+    ),
     message("m2", [
-      { type: "text", text: "Two faults in one function: it takes a tide that is **just over**, and after the last row it answers with the first." },
+      {
+        type: "text",
+        text: "Two faults in one function: it takes a tide that is **just over**, and after the last row it answers with the first.",
+      },
     ]),
-    tool("m2", "t2", "Edit", { file_path: "harbour/tides.py", old_string: before, new_string: after }),
+    tool("m2", "t2", "Edit", {
+      file_path: "harbour/tides.py",
+      old_string: before,
+      new_string: after,
+    }),
     result("t2", "The file harbour/tides.py has been updated."),
     tool("m2", "t3", "Bash", { command: "python -m pytest -q", description: "Run the tests" }),
     result("t3", trace, true),
@@ -53,7 +74,8 @@ export function transcript() {
     tool("m3", "t4", "Edit", {
       file_path: "harbour/board.py",
       old_string: '    return f"{tide.height:.1f} m"\n',
-      new_string: '    if tide is None:\n        return "no table for this day"\n    return f"{tide.height:.1f} m"\n',
+      new_string:
+        '    if tide is None:\n        return "no table for this day"\n    return f"{tide.height:.1f} m"\n',
     }),
     result("t4", "The file harbour/board.py has been updated."),
     tool("m3", "t5", "Bash", { command: "python -m pytest -q", description: "Run the tests" }),
@@ -72,7 +94,12 @@ export function transcript() {
       num_turns: 4,
       result: "Done.",
       total_cost_usd: 0.0842,
-      usage: { input_tokens: 9120, output_tokens: 2210, cache_read_input_tokens: 48000, cache_creation_input_tokens: 5100 },
+      usage: {
+        input_tokens: 9120,
+        output_tokens: 2210,
+        cache_read_input_tokens: 48000,
+        cache_creation_input_tokens: 5100,
+      },
     },
   ]
     .map((line) => `${JSON.stringify(line)}\n`)

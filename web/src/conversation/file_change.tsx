@@ -14,7 +14,8 @@ export function changesOf(tool: string, input: unknown): FileChange[] {
   const path = text(given.file_path) || text(given.notebook_path);
   if (!path) return [];
   if (tool === "Write") return [{ path, before: "", after: text(given.content) }];
-  if (tool === "Edit") return [{ path, before: text(given.old_string), after: text(given.new_string) }];
+  if (tool === "Edit")
+    return [{ path, before: text(given.old_string), after: text(given.new_string) }];
   if (tool === "MultiEdit" && Array.isArray(given.edits)) {
     return given.edits.map((edit) => ({
       path,
@@ -30,7 +31,9 @@ const context = 3;
 const mostLines = 400;
 
 export function Diff({ change }: { change: FileChange }): JSX.Element {
-  const patch = structuredPatch(change.path, change.path, change.before, change.after, "", "", { context });
+  const patch = structuredPatch(change.path, change.path, change.before, change.after, "", "", {
+    context,
+  });
   const lines = patch.hunks.flatMap((hunk, index) => [
     ...(index > 0 ? ["⋯"] : []),
     ...hunk.lines.filter((line) => !line.startsWith("\\")),
@@ -45,7 +48,10 @@ export function Diff({ change }: { change: FileChange }): JSX.Element {
       </figcaption>
       <pre tabIndex={0}>
         {lines.slice(0, mostLines).map((line, index) => (
-          <span key={index} class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}>
+          <span
+            key={index}
+            class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}
+          >
             {line}
             {"\n"}
           </span>

@@ -23,7 +23,12 @@ function block(token: Token, key: number): ComponentChildren {
       // Headings of the text are below those of the page.
       const level = Math.min(6, (token as Tokens.Heading).depth + 3);
       return (
-        <div key={key} class={`h h${(token as Tokens.Heading).depth}`} role="heading" aria-level={level}>
+        <div
+          key={key}
+          class={`h h${(token as Tokens.Heading).depth}`}
+          role="heading"
+          aria-level={level}
+        >
           {spans(token.tokens)}
         </div>
       );
@@ -54,7 +59,14 @@ function block(token: Token, key: number): ComponentChildren {
 function list(token: Tokens.List, key: number): JSX.Element {
   const items = token.items.map((item, index) => (
     <li key={index}>
-      {item.task ? <input type="checkbox" checked={item.checked} disabled aria-label={item.checked ? "☑" : "☐"} /> : null}
+      {item.task ? (
+        <input
+          type="checkbox"
+          checked={item.checked}
+          disabled
+          aria-label={item.checked ? "☑" : "☐"}
+        />
+      ) : null}
       {blocks(item.tokens)}
     </li>
   ));
@@ -128,6 +140,16 @@ function span(token: Token, key: number): ComponentChildren {
 
 /** The lexer leaves text as it stands; an agent that writes `&lt;` wants a `<` to be seen. */
 function unescaped(source: string): string {
-  const names: Record<string, string> = { lt: "<", gt: ">", amp: "&", quot: '"', "#39": "'", nbsp: "\u00a0" };
-  return source.replace(/&(lt|gt|amp|quot|#39|nbsp);/g, (whole, name: string) => names[name] ?? whole);
+  const names: Record<string, string> = {
+    lt: "<",
+    gt: ">",
+    amp: "&",
+    quot: '"',
+    "#39": "'",
+    nbsp: "\u00a0",
+  };
+  return source.replace(
+    /&(lt|gt|amp|quot|#39|nbsp);/g,
+    (whole, name: string) => names[name] ?? whole,
+  );
 }

@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Envelope } from "../types";
 import { apply, conversationAt, emptyConversation, openPermissions, type Item } from "./reduce";
 
-function stream(...parts: [type: string, data: Record<string, unknown>, turn?: string][]): Envelope[] {
+function stream(
+  ...parts: [type: string, data: Record<string, unknown>, turn?: string][]
+): Envelope[] {
   return parts.map(([type, data, turn], index) => ({
     workspace: "w",
     epoch: 1,
@@ -23,18 +25,36 @@ const turn = stream(
   ["item.started", { item: { id: "a", kind: "message", status: "in_progress" } }, "t1"],
   ["item.delta", { item: "a", text: "one " }, "t1"],
   ["item.delta", { item: "a", text: "two" }, "t1"],
-  ["item.completed", { item: { id: "a", kind: "message", status: "completed", text: "one two" } }, "t1"],
-  ["item.started", { item: { id: "b", kind: "tool_call", name: "Bash", input: { command: "ls" } } }, "t1"],
+  [
+    "item.completed",
+    { item: { id: "a", kind: "message", status: "completed", text: "one two" } },
+    "t1",
+  ],
+  [
+    "item.started",
+    { item: { id: "b", kind: "tool_call", name: "Bash", input: { command: "ls" } } },
+    "t1",
+  ],
   ["permission.requested", { permission: "p", tool: "Bash", item: "b", input: {} }, "t1"],
   ["permission.resolved", { permission: "p", decision: "allow", by: "policy" }, "t1"],
   ["item.completed", { item: { id: "b", kind: "tool_call", status: "completed" } }, "t1"],
   ["item.started", { item: { id: "c", kind: "tool_result", call: "b" } }, "t1"],
-  ["item.completed", { item: { id: "c", kind: "tool_result", call: "b", content: "x", is_error: true } }, "t1"],
-  ["turn.completed", { outcome: "succeeded", text: "one two", cost_usd: 0.5, duration_ms: 7 }, "t1"],
+  [
+    "item.completed",
+    { item: { id: "c", kind: "tool_result", call: "b", content: "x", is_error: true } },
+    "t1",
+  ],
+  [
+    "turn.completed",
+    { outcome: "succeeded", text: "one two", cost_usd: 0.5, duration_ms: 7 },
+    "t1",
+  ],
 );
 
 function items(of: ReturnType<typeof conversationAt>): Item[] {
-  return of.turns.flatMap((each) => each.entries).filter((each): each is Item => each.form === "item");
+  return of.turns
+    .flatMap((each) => each.entries)
+    .filter((each): each is Item => each.form === "item");
 }
 
 describe("a conversation", () => {
@@ -44,7 +64,11 @@ describe("a conversation", () => {
       ["message", "one two", null, false],
       ["tool_call", "", "x", true],
     ]);
-    expect(at.turns.find((each) => each.id === "t1")).toMatchObject({ outcome: "succeeded", cost: 0.5, prompt: "do it" });
+    expect(at.turns.find((each) => each.id === "t1")).toMatchObject({
+      outcome: "succeeded",
+      cost: 0.5,
+      prompt: "do it",
+    });
     expect(at.cost).toBe(0.5);
   });
 
@@ -60,7 +84,8 @@ describe("a conversation", () => {
     const whole = JSON.stringify(conversationAt(turn, 99).turns);
     for (let cut = 0; cut <= turn.length; ++cut) {
       const resumed = emptyConversation();
-      for (const event of [...turn.slice(0, cut), ...turn.slice(Math.max(0, cut - 4))]) apply(resumed, event);
+      for (const event of [...turn.slice(0, cut), ...turn.slice(Math.max(0, cut - 4))])
+        apply(resumed, event);
       expect(JSON.stringify(resumed.turns)).toBe(whole);
     }
   });
@@ -74,9 +99,16 @@ describe("a conversation", () => {
 
   it("can be read from the middle, and with types and fields that nobody knows", () => {
     const middle = turn.slice(6);
-    const strange = stream(["item.exploded", { item: 7 }, "t1"], ["cosmic.ray", {}], ["item.delta", { item: "no" }]);
+    const strange = stream(
+      ["item.exploded", { item: 7 }, "t1"],
+      ["cosmic.ray", {}],
+      ["item.delta", { item: "no" }],
+    );
     const last = middle.at(-1)!.offset;
-    const events = [...middle, ...strange.map((each, index) => ({ ...each, offset: last + 1 + index }))];
+    const events = [
+      ...middle,
+      ...strange.map((each, index) => ({ ...each, offset: last + 1 + index })),
+    ];
     const at = conversationAt(events, 999);
     expect(items(at).map((each) => each.id)).toContain("b");
     expect(at.offset).toBe(last + 3);

@@ -110,7 +110,8 @@ export function conversationAt(events: readonly Envelope[], offset: number): Con
 /** Takes the next event. One that was taken before changes nothing: false. */
 export function apply(to: Conversation, event: Envelope): boolean {
   if (event.epoch === to.epoch && event.offset <= to.offset) return false;
-  if (event.epoch !== to.epoch) Object.assign(to, emptyConversation(), { epoch: event.epoch, revision: to.revision });
+  if (event.epoch !== to.epoch)
+    Object.assign(to, emptyConversation(), { epoch: event.epoch, revision: to.revision });
   to.offset = event.offset;
   to.revision += 1;
   const [family] = event.type.split(".");
@@ -176,7 +177,11 @@ function applyTurn(to: Conversation, event: Envelope): void {
     to.cost += turn.cost;
     if (data.error) {
       const error = fields(data.error);
-      turn.error = { code: text(error.code), message: text(error.message), details: error.details ?? null };
+      turn.error = {
+        code: text(error.code),
+        message: text(error.message),
+        details: error.details ?? null,
+      };
     }
   }
 }
@@ -305,5 +310,7 @@ function applyNotice(to: Conversation, event: Envelope): void {
 
 /** Requests that nobody has decided, oldest first. */
 export function openPermissions(of: Conversation): { permission: Permission; turn: Turn }[] {
-  return [...of.byPermission.values()].filter((each) => !each.permission.decision && !each.turn.outcome);
+  return [...of.byPermission.values()].filter(
+    (each) => !each.permission.decision && !each.turn.outcome,
+  );
 }

@@ -16,7 +16,10 @@ interface Shown {
 
 export const TurnView = memo(
   ({ turn, language }: Shown) => (
-    <article class={`turn ${turn.id ? "" : "loose"}`} aria-label={turn.id ? t("turn.prompt") : t("item.background")}>
+    <article
+      class={`turn ${turn.id ? "" : "loose"}`}
+      aria-label={turn.id ? t("turn.prompt") : t("item.background")}
+    >
       {turn.id && (turn.prompt || turn.queued) ? <Prompt turn={turn} /> : null}
       {turn.entries.map((entry) =>
         entry.form === "item" ? (
@@ -28,7 +31,11 @@ export const TurnView = memo(
       {turn.id ? <Ending turn={turn} /> : null}
     </article>
   ),
-  (a, b) => a.turn.id === b.turn.id && a.turn.offset === b.turn.offset && a.revision === b.revision && a.language === b.language,
+  (a, b) =>
+    a.turn.id === b.turn.id &&
+    a.turn.offset === b.turn.offset &&
+    a.revision === b.revision &&
+    a.language === b.language,
 );
 
 function Prompt({ turn }: { turn: Turn }): JSX.Element {
@@ -38,7 +45,9 @@ function Prompt({ turn }: { turn: Turn }): JSX.Element {
       <div class="meta">
         <b>{t("turn.prompt")}</b>
         {who ? <span>{t("turn.from", { who })}</span> : null}
-        {turn.attempt > 1 ? <span class="tag warn">{t("turn.attempt", { n: turn.attempt })}</span> : null}
+        {turn.attempt > 1 ? (
+          <span class="tag warn">{t("turn.attempt", { n: turn.attempt })}</span>
+        ) : null}
         <span class="grow" />
         {turn.queued ? <time dateTime={turn.queued}>{moment(turn.queued)}</time> : null}
       </div>
@@ -55,7 +64,9 @@ function Ending({ turn }: { turn: Turn }): JSX.Element {
       </footer>
     );
   }
-  const said = turn.entries.some((entry) => entry.form === "item" && entry.kind === "message" && entry.text);
+  const said = turn.entries.some(
+    (entry) => entry.form === "item" && entry.kind === "message" && entry.text,
+  );
   return (
     <footer class="ending">
       {!said && turn.result ? <Markdown source={turn.result} /> : null}
@@ -69,7 +80,12 @@ function Ending({ turn }: { turn: Turn }): JSX.Element {
       <div class="meta">
         <State of={turn.outcome} />
         <span>{duration(turn.duration)}</span>
-        <span>{t("turn.tokens", { in: compact(number(turn.usage.input)), out: compact(number(turn.usage.output)) })}</span>
+        <span>
+          {t("turn.tokens", {
+            in: compact(number(turn.usage.input)),
+            out: compact(number(turn.usage.output)),
+          })}
+        </span>
         <span>{money(turn.cost)}</span>
       </div>
     </footer>

@@ -15,7 +15,16 @@ export interface Search {
   to: string;
 }
 
-export const searchFields = ["workspace", "types", "turn", "tool", "outcome", "text", "from", "to"] as const;
+export const searchFields = [
+  "workspace",
+  "types",
+  "turn",
+  "tool",
+  "outcome",
+  "text",
+  "from",
+  "to",
+] as const;
 
 const pageSize = 1000;
 const most = 100_000;
@@ -37,7 +46,8 @@ export function parametersOf(search: Search): Record<string, string> {
       const time = new Date(value);
       if (!Number.isNaN(time.getTime())) out[field] = time.toISOString();
     } else {
-      out[field] = field === "types" || field === "workspace" ? value.replace(/\s*,\s*|\s+/g, ",") : value;
+      out[field] =
+        field === "types" || field === "workspace" ? value.replace(/\s*,\s*|\s+/g, ",") : value;
     }
   }
   return out;
@@ -70,9 +80,12 @@ export class EventLog {
 
   private async begin(live: boolean): Promise<void> {
     try {
-      const newest = await call<AuditPage>(`/api/v1/events${query({ order: "newest", limit: 1 })}`, {
-        signal: this.stopped.signal,
-      });
+      const newest = await call<AuditPage>(
+        `/api/v1/events${query({ order: "newest", limit: 1 })}`,
+        {
+          signal: this.stopped.signal,
+        },
+      );
       this.next = String(newest.head + 1);
       if (live && !this.parameters.to) this.listen(newest.head);
       await this.readOlder(200);
@@ -82,12 +95,18 @@ export class EventLog {
   }
 
   async readOlder(limit = pageSize): Promise<void> {
-    if (this.reading || this.next === undefined || this.state.value === "complete" || this.rows.length >= most) return;
+    if (
+      this.reading ||
+      this.next === undefined ||
+      this.state.value === "complete" ||
+      this.rows.length >= most
+    )
+      return;
     this.reading = true;
     this.state.value = "searching";
     try {
       // A page may end for its time without having found anything: the search goes on from there.
-      for (let found = 0; found === 0; ) {
+      for (let found = 0; found === 0;) {
         const path: string = `/api/v1/events${query({ ...this.parameters, order: "newest", limit, after: this.next })}`;
         const page: AuditPage = await call<AuditPage>(path, { signal: this.stopped.signal });
         this.next = page.next;

@@ -43,10 +43,18 @@ function toAddress(search: Search, live: boolean): string {
 
 function SearchForm({ search, live }: { search: Search; live: boolean }): JSX.Element {
   const [draft, setDraft] = useState(search);
-  const field = (name: keyof Search, word: Word, extra: JSX.InputHTMLAttributes<HTMLInputElement> = {}) => (
+  const field = (
+    name: keyof Search,
+    word: Word,
+    extra: JSX.InputHTMLAttributes<HTMLInputElement> = {},
+  ) => (
     <label class={`field f-${name}`}>
       <span>{t(word)}</span>
-      <input value={draft[name]} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })} {...extra} />
+      <input
+        value={draft[name]}
+        onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
+        {...extra}
+      />
     </label>
   );
   return (
@@ -65,7 +73,10 @@ function SearchForm({ search, live }: { search: Search; live: boolean }): JSX.El
       {field("tool", "events.tool")}
       <label class="field f-outcome">
         <span>{t("events.outcome")}</span>
-        <select value={draft.outcome} onChange={(event) => setDraft({ ...draft, outcome: event.currentTarget.value })}>
+        <select
+          value={draft.outcome}
+          onChange={(event) => setDraft({ ...draft, outcome: event.currentTarget.value })}
+        >
           <option value="">{t("list.all")}</option>
           {outcomes.map((outcome) => (
             <option key={outcome} value={outcome}>
@@ -85,7 +96,14 @@ function SearchForm({ search, live }: { search: Search; live: boolean }): JSX.El
         <button type="button" aria-pressed={live} onClick={() => go(toAddress(search, !live))}>
           {t("events.live")}
         </button>
-        <Copy label={t("events.copy.query")} value={() => asCurl(`/api/v1/events${query(parametersOf(search))}`, { Accept: "application/x-ndjson" })} />
+        <Copy
+          label={t("events.copy.query")}
+          value={() =>
+            asCurl(`/api/v1/events${query(parametersOf(search))}`, {
+              Accept: "application/x-ndjson",
+            })
+          }
+        />
       </div>
     </form>
   );
@@ -148,15 +166,26 @@ export function summary(event: Envelope): string {
     const what = text(item.text) || gist(item.input) || flatText(item.content);
     return [text(item.name) || text(item.kind), what].filter(Boolean).join("  ");
   }
-  if (event.type === "turn.completed") return [text(data.outcome), text(fields(data.error).message) || text(data.text)].join("  ");
-  if (event.type.startsWith("permission.")) return [text(data.tool), text(data.decision) || gist(data.input)].join("  ");
+  if (event.type === "turn.completed")
+    return [text(data.outcome), text(fields(data.error).message) || text(data.text)].join("  ");
+  if (event.type.startsWith("permission."))
+    return [text(data.tool), text(data.decision) || gist(data.input)].join("  ");
   return (
-    text(data.prompt_preview) || text(data.text) || text(data.message) || text(data.model) || text(data.reason) || text(data.via) || text(data.agent)
+    text(data.prompt_preview) ||
+    text(data.text) ||
+    text(data.message) ||
+    text(data.model) ||
+    text(data.reason) ||
+    text(data.via) ||
+    text(data.agent)
   );
 }
 
 function EventRow({ event }: { event: Envelope }): JSX.Element {
-  const bad = event.type === "fault" || event.data.outcome === "failed" || fields(event.data.item).is_error === true;
+  const bad =
+    event.type === "fault" ||
+    event.data.outcome === "failed" ||
+    fields(event.data.item).is_error === true;
   return (
     <>
       <span class="num quiet">{clock(event.time, true)}</span>
@@ -169,7 +198,10 @@ function EventRow({ event }: { event: Envelope }): JSX.Element {
 }
 
 function Detail({ event, close }: { event: Envelope; close: () => void }): JSX.Element {
-  const path = workspacePath(event.workspace, `/events${query({ after: `${event.epoch}-${event.offset - 1}`, limit: 1, raw: true })}`);
+  const path = workspacePath(
+    event.workspace,
+    `/events${query({ after: `${event.epoch}-${event.offset - 1}`, limit: 1, raw: true })}`,
+  );
   const [raw, setRaw] = useState<string | null | undefined>(undefined);
   useEffect(() => {
     const stopped = new AbortController();
@@ -177,7 +209,8 @@ function Detail({ event, close }: { event: Envelope; close: () => void }): JSX.E
     call<StreamPage>(path, { signal: stopped.signal })
       .then((page) => setRaw(page.events[0]?.raw ?? null))
       .catch((failure: unknown) => {
-        if (!stopped.signal.aborted) setRaw(failure instanceof Error ? failure.message : String(failure));
+        if (!stopped.signal.aborted)
+          setRaw(failure instanceof Error ? failure.message : String(failure));
       });
     return () => stopped.abort();
   }, [path]);
@@ -185,7 +218,10 @@ function Detail({ event, close }: { event: Envelope; close: () => void }): JSX.E
     <aside class="detail" aria-label={t("events.detail")}>
       <div class="bar">
         <h2>
-          {event.type} <span class="quiet num">{event.workspace} {event.epoch}-{event.offset}</span>
+          {event.type}{" "}
+          <span class="quiet num">
+            {event.workspace} {event.epoch}-{event.offset}
+          </span>
         </h2>
         <span class="grow" />
         <button class="icon" aria-label={t("app.close")} onClick={close}>
@@ -209,7 +245,13 @@ function Detail({ event, close }: { event: Envelope; close: () => void }): JSX.E
         </section>
         <section aria-label={t("events.raw")}>
           <h3>{t("events.raw")}</h3>
-          {raw ? <pre tabIndex={0} class="raw">{raw}</pre> : <p class="quiet">{raw === null ? t("events.raw.none") : t("list.loading")}</p>}
+          {raw ? (
+            <pre tabIndex={0} class="raw">
+              {raw}
+            </pre>
+          ) : (
+            <p class="quiet">{raw === null ? t("events.raw.none") : t("list.loading")}</p>
+          )}
         </section>
       </div>
     </aside>

@@ -35,14 +35,18 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
   const grid = { stroke: colour("--line"), width: 1 };
   const font = "11px system-ui, sans-serif";
   const bars = uPlot.paths.bars?.({ size: [0.82, 48], align: 0 });
-  const wholeOnly = (values: number[]) => values.map((value) => (Number.isInteger(value) ? String(value) : ""));
+  const wholeOnly = (values: number[]) =>
+    values.map((value) => (Number.isInteger(value) ? String(value) : ""));
   return {
     width,
     height: props.height,
     legend: { show: false },
     cursor: { show: false },
     scales: {
-      x: { time: props.time ?? false, range: (_, low, high) => props.range ?? [low, Math.max(high, low + shortest)] },
+      x: {
+        time: props.time ?? false,
+        range: (_, low, high) => props.range ?? [low, Math.max(high, low + shortest)],
+      },
       y: { range: (_, __, high) => [0, Math.max(1, high * 1.08)] },
     },
     axes: [
@@ -54,10 +58,19 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
         gap: 4,
         size: 24,
         space: 80,
-        values: (_, places) => places.map((place) => (props.names ? (props.names[place] ?? "") : clock(place * 1000))),
+        values: (_, places) =>
+          places.map((place) => (props.names ? (props.names[place] ?? "") : clock(place * 1000))),
         splits: props.names ? () => props.names!.map((_, index) => index) : undefined,
       },
-      { stroke: quiet, font, grid, ticks: { show: false }, size: 40, gap: 4, values: (_, values) => wholeOnly(values) },
+      {
+        stroke: quiet,
+        font,
+        grid,
+        ticks: { show: false },
+        size: 40,
+        gap: 4,
+        values: (_, values) => wholeOnly(values),
+      },
     ],
     series: [
       {},
@@ -82,9 +95,15 @@ export function Chart(props: ChartProps): JSX.Element {
   useEffect(() => {
     const element = place.current;
     if (!element) return;
-    const made = new uPlot(optionsOf(props, Math.max(100, element.clientWidth)), props.data, element);
+    const made = new uPlot(
+      optionsOf(props, Math.max(100, element.clientWidth)),
+      props.data,
+      element,
+    );
     plot.current = made;
-    const sizes = new ResizeObserver(() => made.setSize({ width: Math.max(100, element.clientWidth), height: props.height }));
+    const sizes = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(100, element.clientWidth), height: props.height }),
+    );
     sizes.observe(element);
     return () => {
       sizes.disconnect();
@@ -96,7 +115,12 @@ export function Chart(props: ChartProps): JSX.Element {
 
   return (
     <figure class="chart">
-      <div ref={place} role="img" aria-label={props.label} style={{ height: `${props.height}px` }} />
+      <div
+        ref={place}
+        role="img"
+        aria-label={props.label}
+        style={{ height: `${props.height}px` }}
+      />
       {props.series.length > 1 ? (
         <figcaption>
           {props.series.map((each) => (

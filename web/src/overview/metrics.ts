@@ -30,11 +30,16 @@ export function parseMetrics(exposition: string): Sample[] {
 }
 
 /** The sum over all labels; 0 if there is none. */
-export function total(samples: readonly Sample[], name: string, labels: Record<string, string> = {}): number {
+export function total(
+  samples: readonly Sample[],
+  name: string,
+  labels: Record<string, string> = {},
+): number {
   let sum = 0;
   for (const sample of samples) {
     if (sample.name !== name) continue;
-    if (Object.entries(labels).every(([key, value]) => sample.labels[key] === value)) sum += sample.value;
+    if (Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
+      sum += sample.value;
   }
   return sum;
 }
@@ -42,7 +47,10 @@ export function total(samples: readonly Sample[], name: string, labels: Record<s
 export function histogram(samples: readonly Sample[], name: string): Histogram {
   const buckets = samples
     .filter((sample) => sample.name === `${name}_bucket`)
-    .map((sample) => ({ bound: sample.labels.le === "+Inf" ? Infinity : Number(sample.labels.le), upTo: sample.value }))
+    .map((sample) => ({
+      bound: sample.labels.le === "+Inf" ? Infinity : Number(sample.labels.le),
+      upTo: sample.value,
+    }))
     .sort((a, b) => a.bound - b.bound);
   return {
     bounds: buckets.map((bucket) => bucket.bound),

@@ -38,7 +38,8 @@ function poll(): () => void {
       };
       ticks.value = [...ticks.value, tick].slice(-keptSamples);
     } catch (reason) {
-      if (!stopped.signal.aborted) failure.value = reason instanceof Error ? reason.message : String(reason);
+      if (!stopped.signal.aborted)
+        failure.value = reason instanceof Error ? reason.message : String(reason);
     }
   };
   void once();
@@ -102,7 +103,15 @@ function Figures({ all }: { all: Sample[] }): JSX.Element {
   );
 }
 
-function Card({ title, note, children }: { title: Word; note: string; children: ComponentChildren }): JSX.Element {
+function Card({
+  title,
+  note,
+  children,
+}: {
+  title: Word;
+  note: string;
+  children: ComponentChildren;
+}): JSX.Element {
   return (
     <section class="card" aria-label={t(title)}>
       <h2>{t(title)}</h2>
@@ -113,7 +122,10 @@ function Card({ title, note, children }: { title: Word; note: string; children: 
 }
 
 /** Turns by hour, each outcome on top of those before it. */
-export function byHour(ended: readonly EndedTurn[], now: number): { hours: number[]; stacks: number[][] } {
+export function byHour(
+  ended: readonly EndedTurn[],
+  now: number,
+): { hours: number[]; stacks: number[][] } {
   const hour = 3600 * 1000;
   const last = Math.floor(now / hour);
   const hours = Array.from({ length: 24 }, (_, index) => last - 23 + index);
@@ -123,7 +135,9 @@ export function byHour(ended: readonly EndedTurn[], now: number): { hours: numbe
     const row = counts[outcomes.indexOf(turn.outcome as (typeof outcomes)[number])];
     if (row && at >= 0 && at < 24) row[at]! += 1;
   }
-  const stacks = counts.map((_, index) => hours.map((__, at) => counts.slice(0, index + 1).reduce((sum, row) => sum + row[at]!, 0)));
+  const stacks = counts.map((_, index) =>
+    hours.map((__, at) => counts.slice(0, index + 1).reduce((sum, row) => sum + row[at]!, 0)),
+  );
   return { hours: hours.map((each) => (each * hour) / 1000), stacks };
 }
 
@@ -141,10 +155,19 @@ function TurnsAnHour(): JSX.Element {
   const good = fleet.ended.filter((turn) => turn.outcome === "succeeded").length;
   const n = fleet.ended.length;
   const said = n > 0 ? t("over.success", { rate: percent(good / n), n: count(n) }) : t("over.none");
-  const series = [...outcomes].reverse().map((outcome) => ({ label: t(`state.${outcome}`), colour: `--${outcome}` }));
+  const series = [...outcomes]
+    .reverse()
+    .map((outcome) => ({ label: t(`state.${outcome}`), colour: `--${outcome}` }));
   return (
     <Card title="over.turns" note={`${t("over.turns.about")} · ${said}`}>
-      <Chart data={data} names={names} series={series} height={190} label={`${t("over.turns")}: ${said}`} range={[-0.6, 23.6]} />
+      <Chart
+        data={data}
+        names={names}
+        series={series}
+        height={190}
+        label={`${t("over.turns")}: ${said}`}
+        range={[-0.6, 23.6]}
+      />
     </Card>
   );
 }
@@ -168,7 +191,13 @@ function LiveCard(): JSX.Element {
   const note = `${t("over.live.about")} · ${rate.toFixed(rate < 10 ? 1 : 0)}`;
   return (
     <Card title="over.live" note={note}>
-      <Chart time data={data} series={series} height={190} label={`${t("over.rate")}: ${rate.toFixed(1)}; ${t("over.readers")}: ${readers}`} />
+      <Chart
+        time
+        data={data}
+        series={series}
+        height={190}
+        label={`${t("over.rate")}: ${rate.toFixed(1)}; ${t("over.readers")}: ${readers}`}
+      />
     </Card>
   );
 }
@@ -190,7 +219,15 @@ function short(seconds: number): string {
   return seconds < 3600 ? `${seconds / 60}m` : `${seconds / 3600}h`;
 }
 
-function HistogramCard({ title, all, name }: { title: Word; all: Sample[]; name: string }): JSX.Element {
+function HistogramCard({
+  title,
+  all,
+  name,
+}: {
+  title: Word;
+  all: Sample[];
+  name: string;
+}): JSX.Element {
   const of = useMemo(() => histogram(all, name), [all, name]);
   const { names, counts } = filled(of);
   const said =
@@ -205,7 +242,14 @@ function HistogramCard({ title, all, name }: { title: Word; all: Sample[]; name:
   return (
     <Card title={title} note={`${t("over.since")} · ${said}`}>
       {of.total > 0 ? (
-        <Chart data={data} names={names} series={[{ label: t(title), colour: "--accent" }]} height={150} label={`${t(title)}: ${said}`} range={[-0.6, counts.length - 0.4]} />
+        <Chart
+          data={data}
+          names={names}
+          series={[{ label: t(title), colour: "--accent" }]}
+          height={150}
+          label={`${t(title)}: ${said}`}
+          range={[-0.6, counts.length - 0.4]}
+        />
       ) : null}
     </Card>
   );
@@ -214,11 +258,20 @@ function HistogramCard({ title, all, name }: { title: Word; all: Sample[]; name:
 const kinds = ["input", "output", "cache_read", "cache_write"] as const;
 
 function Models({ all }: { all: Sample[] }): JSX.Element {
-  const models = [...new Set(all.filter((each) => each.name === "tidemark_tokens_total").map((each) => each.labels.model ?? ""))];
+  const models = [
+    ...new Set(
+      all
+        .filter((each) => each.name === "tidemark_tokens_total")
+        .map((each) => each.labels.model ?? ""),
+    ),
+  ];
   const cost = (model: string) => total(all, "tidemark_cost_usd_total", { model });
   models.sort((a, b) => cost(b) - cost(a));
   return (
-    <Card title="over.tokens" note={models.length > 0 ? t("over.since") : `${t("over.since")} · ${t("over.none")}`}>
+    <Card
+      title="over.tokens"
+      note={models.length > 0 ? t("over.since") : `${t("over.since")} · ${t("over.none")}`}
+    >
       {models.length > 0 ? (
         <div class="scroll" tabIndex={0}>
           <table>

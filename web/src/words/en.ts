@@ -21,7 +21,8 @@ export const en = {
 
   "feed.connecting": "connecting",
   "feed.live": "live",
-  "feed.lost": "Connection lost {when}. Reconnecting; what you see stays, and goes on where it stopped.",
+  "feed.lost":
+    "Connection lost {when}. Reconnecting; what you see stays, and goes on where it stopped.",
   "feed.lost.short": "reconnecting",
   "feed.ended": "ended",
   "feed.refused": "The server refuses the stream: {why}",
@@ -118,7 +119,8 @@ export const en = {
   "shell.closed": "The shell has ended: {why}",
   "shell.connecting": "Opening…",
   "shell.lost": "connection lost",
-  "shell.about": "Runs in the workspace's directory, as the server's user. Leaving this page ends it.",
+  "shell.about":
+    "Runs in the workspace's directory, as the server's user. Leaving this page ends it.",
   "shell.label": "Terminal",
 
   "events.workspace": "Workspace",

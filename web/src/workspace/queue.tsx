@@ -11,14 +11,23 @@ import type { SpaceFeed } from "./space_feed";
 /** What runs and what waits, as the stream tells it. */
 export function QueuePanel({ feed }: { feed: SpaceFeed }): JSX.Element {
   void feed.version.value;
-  const open = feed.live.turns.filter((turn) => turn.id && !turn.outcome && (turn.queued || turn.started));
+  const open = feed.live.turns.filter(
+    (turn) => turn.id && !turn.outcome && (turn.queued || turn.started),
+  );
   return (
     <section class="panel" aria-labelledby="queue-title">
       <h2 id="queue-title">{t("space.queue")}</h2>
       {open.length === 0 ? <p class="quiet">{t("space.queue.none")}</p> : null}
       <ul class="tasks">
         {open.map((turn) => (
-          <TaskLine key={turn.id} id={feed.id} turn={turn.id} prompt={turn.prompt} started={turn.started} queued={turn.queued} />
+          <TaskLine
+            key={turn.id}
+            id={feed.id}
+            turn={turn.id}
+            prompt={turn.prompt}
+            started={turn.started}
+            queued={turn.queued}
+          />
         ))}
       </ul>
     </section>
@@ -56,7 +65,11 @@ function TaskLine({ id, turn, prompt, started, queued }: TaskLineProps): JSX.Ele
           {t(started ? "space.running_for" : "space.waits", { time })}
         </span>
         <span class="grow" />
-        <button disabled={asked} aria-label={t("space.cancel.what", { task: prompt.slice(0, 60) })} onClick={() => void cancel()}>
+        <button
+          disabled={asked}
+          aria-label={t("space.cancel.what", { task: prompt.slice(0, 60) })}
+          onClick={() => void cancel()}
+        >
           {t("space.cancel")}
         </button>
       </div>
@@ -116,7 +129,11 @@ const drafts = signal<Record<string, string>>({}); // by workspace: leaving a pa
 
 export function Composer({ feed }: { feed: SpaceFeed }): JSX.Element {
   const id = feed.id;
-  const [state, setState] = useState<{ busy: boolean; good: string; bad: string }>({ busy: false, good: "", bad: "" });
+  const [state, setState] = useState<{ busy: boolean; good: string; bad: string }>({
+    busy: false,
+    good: "",
+    bad: "",
+  });
   // One key a task: a second press, or a retry after a lost answer, makes no second turn.
   const [key, setKey] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
   const words = drafts.value[id] ?? "";
@@ -134,11 +151,19 @@ export function Composer({ feed }: { feed: SpaceFeed }): JSX.Element {
       });
       write("");
       setKey(crypto.randomUUID?.() ?? String(Math.random()));
-      setState({ busy: false, good: answer.place > 0 ? t("space.sent.place", { n: answer.place }) : "", bad: "" });
+      setState({
+        busy: false,
+        good: answer.place > 0 ? t("space.sent.place", { n: answer.place }) : "",
+        bad: "",
+      });
       feed.look(null);
       feed.wake();
     } catch (reason) {
-      setState({ busy: false, good: "", bad: reason instanceof Error ? reason.message : String(reason) });
+      setState({
+        busy: false,
+        good: "",
+        bad: reason instanceof Error ? reason.message : String(reason),
+      });
     }
   };
   return (

@@ -41,10 +41,13 @@ export function documentWithSheets(): Document {
   return new Proxy(document, {
     get(target, property) {
       if (property === "createElement") {
-        return (tag: string) => (tag === "span" ? freeSpan() : target.createElement(tag === "style" ? name : tag));
+        return (tag: string) =>
+          tag === "span" ? freeSpan() : target.createElement(tag === "style" ? name : tag);
       }
       const value: unknown = Reflect.get(target, property, target);
-      return typeof value === "function" ? (value as (...all: unknown[]) => unknown).bind(target) : value;
+      return typeof value === "function"
+        ? (value as (...all: unknown[]) => unknown).bind(target)
+        : value;
     },
     set: (target, property, value) => Reflect.set(target, property, value, target),
   });

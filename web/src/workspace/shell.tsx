@@ -22,7 +22,12 @@ function socketAddress(id: string): string {
 function colours(): Record<string, string> {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
-  return { background: of("--code-back"), foreground: of("--text"), cursor: of("--accent"), selectionBackground: of("--select") };
+  return {
+    background: of("--code-back"),
+    foreground: of("--text"),
+    cursor: of("--accent"),
+    selectionBackground: of("--select"),
+  };
 }
 
 export function Shell({ workspace }: { workspace: string }): JSX.Element {
@@ -77,7 +82,8 @@ export function Shell({ workspace }: { workspace: string }): JSX.Element {
         else if (frame.type === "ready") {
           setStatus({ state: "open" });
           term.focus();
-        } else if (frame.type === "exit") ending = [text(frame.reason), frame.code ?? frame.signal ?? ""].join(" ").trim();
+        } else if (frame.type === "exit")
+          ending = [text(frame.reason), frame.code ?? frame.signal ?? ""].join(" ").trim();
         else if (frame.type === "error") term.write(`\r\n${text(frame.message)}\r\n`);
       };
       socket.onclose = (event) => {
@@ -85,7 +91,11 @@ export function Shell({ workspace }: { workspace: string }): JSX.Element {
       };
     };
     open().catch((reason: unknown) => {
-      if (!left) setStatus({ state: "closed", why: reason instanceof Error ? reason.message : String(reason) });
+      if (!left)
+        setStatus({
+          state: "closed",
+          why: reason instanceof Error ? reason.message : String(reason),
+        });
     });
     return () => {
       left = true;
@@ -104,8 +114,14 @@ export function Shell({ workspace }: { workspace: string }): JSX.Element {
   return (
     <section class="shell" aria-label={t("space.shell")}>
       <p class="quiet shell-note" role="status">
-        {status.state === "closed" ? t("shell.closed", { why: status.why }) : status.state === "connecting" ? t("shell.connecting") : t("shell.about")}
-        {status.state === "closed" ? <button onClick={() => setRun(run + 1)}>{t("shell.open")}</button> : null}
+        {status.state === "closed"
+          ? t("shell.closed", { why: status.why })
+          : status.state === "connecting"
+            ? t("shell.connecting")
+            : t("shell.about")}
+        {status.state === "closed" ? (
+          <button onClick={() => setRun(run + 1)}>{t("shell.open")}</button>
+        ) : null}
       </p>
       <div class="terminal" ref={place} />
     </section>

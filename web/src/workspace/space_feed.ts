@@ -1,6 +1,11 @@
 import { signal } from "@preact/signals";
 import { call, CallError, query, workspacePath } from "../api";
-import { apply, conversationAt, emptyConversation, type Conversation } from "../conversation/reduce";
+import {
+  apply,
+  conversationAt,
+  emptyConversation,
+  type Conversation,
+} from "../conversation/reduce";
 import { follow, type FeedFrame } from "../feed";
 import type { Envelope, StreamPage } from "../types";
 
@@ -82,7 +87,9 @@ export class SpaceFeed {
   }
 
   private async page(values: Record<string, string | number>): Promise<StreamPage> {
-    return call<StreamPage>(workspacePath(this.id, `/events${query(values)}`), { signal: this.stopped.signal });
+    return call<StreamPage>(workspacePath(this.id, `/events${query(values)}`), {
+      signal: this.stopped.signal,
+    });
   }
 
   private async begin(): Promise<void> {
@@ -143,7 +150,8 @@ export class SpaceFeed {
   /** Going on from the place that is shown costs little, so that replay can; going back starts anew. */
   private past(at: number): Conversation {
     const shown = this.shown;
-    if (shown === this.live || shown.offset > at || shown.epoch !== this.live.epoch) return conversationAt(this.events, at);
+    if (shown === this.live || shown.offset > at || shown.epoch !== this.live.epoch)
+      return conversationAt(this.events, at);
     const from = this.events[0]?.offset ?? 1;
     for (let index = Math.max(0, shown.offset - from + 1); index < this.events.length; ++index) {
       const event = this.events[index];

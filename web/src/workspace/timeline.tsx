@@ -54,7 +54,12 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
   const time = feed.events[here - first]?.time;
   return (
     <div class={`timeline ${at === null ? "" : "past"}`}>
-      <button class="icon" onClick={toggle} aria-label={t(playing ? "time.pause" : "time.play")} title={t(playing ? "time.pause" : "time.play")}>
+      <button
+        class="icon"
+        onClick={toggle}
+        aria-label={t(playing ? "time.pause" : "time.play")}
+        title={t(playing ? "time.pause" : "time.play")}
+      >
         {playing ? "❚❚" : "▶"}
       </button>
       <div class="track">
@@ -74,9 +79,14 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
       </div>
       <span class="when num" aria-hidden="true">
         {here}
-        <span class="quiet"> / {head}</span> {time ? <span class="quiet">{clock(time)}</span> : null}
+        <span class="quiet"> / {head}</span>{" "}
+        {time ? <span class="quiet">{clock(time)}</span> : null}
       </span>
-      <select aria-label={t("time.speed")} value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
+      <select
+        aria-label={t("time.speed")}
+        value={speed}
+        onChange={(event) => setSpeed(Number(event.currentTarget.value))}
+      >
         {speeds.map((each) => (
           <option key={each} value={each}>
             {each} ×
@@ -84,7 +94,11 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
         ))}
       </select>
       <label class="check">
-        <input type="checkbox" checked={skip} onChange={(event) => setSkip(event.currentTarget.checked)} />
+        <input
+          type="checkbox"
+          checked={skip}
+          onChange={(event) => setSkip(event.currentTarget.checked)}
+        />
         {t("time.skip")}
       </label>
       {at !== null ? (
@@ -103,7 +117,15 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
 }
 
 /** Where turns ended, in the colour of how. */
-function Ticks({ feed, first, head }: { feed: SpaceFeed; first: number; head: number }): JSX.Element {
+function Ticks({
+  feed,
+  first,
+  head,
+}: {
+  feed: SpaceFeed;
+  first: number;
+  head: number;
+}): JSX.Element {
   const turns = feed.live.turns.filter((turn) => turn.id);
   const every = Math.max(1, Math.ceil(turns.length / 300));
   const place = (offset: number) => `${(100 * (offset - first)) / Math.max(1, head - first)}%`;
@@ -112,7 +134,11 @@ function Ticks({ feed, first, head }: { feed: SpaceFeed; first: number; head: nu
       {turns
         .filter((_, index) => index % every === 0)
         .map((turn) => (
-          <i key={turn.id} class={turn.outcome || "running"} style={{ left: place(Math.max(first, turn.offset)) }} />
+          <i
+            key={turn.id}
+            class={turn.outcome || "running"}
+            style={{ left: place(Math.max(first, turn.offset)) }}
+          />
         ))}
     </div>
   );

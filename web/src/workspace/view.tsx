@@ -12,7 +12,15 @@ import { Timeline } from "./timeline";
 
 type ShellView = (props: { workspace: string }) => JSX.Element;
 
-export function WorkspaceView({ id, tab, at }: { id: string; tab: "conversation" | "shell"; at: number | null }): JSX.Element {
+export function WorkspaceView({
+  id,
+  tab,
+  at,
+}: {
+  id: string;
+  tab: "conversation" | "shell";
+  at: number | null;
+}): JSX.Element {
   const [feed, setFeed] = useState<SpaceFeed | null>(null);
   useEffect(() => {
     const opened = new SpaceFeed(id, at);
@@ -37,7 +45,11 @@ export function WorkspaceView({ id, tab, at }: { id: string; tab: "conversation"
           <a href={`#/events?workspace=${encodeURIComponent(id)}`}>{t("space.events")}</a>
         </nav>
       </header>
-      {tab === "shell" ? <LazyShell workspace={id} /> : feed ? <Conversation key={id} feed={feed} /> : null}
+      {tab === "shell" ? (
+        <LazyShell workspace={id} />
+      ) : feed ? (
+        <Conversation key={id} feed={feed} />
+      ) : null}
     </section>
   );
 }
@@ -62,7 +74,11 @@ function LazyShell({ workspace }: { workspace: string }): JSX.Element {
       left = true;
     };
   }, []);
-  return view ? <view.Shell key={workspace} workspace={workspace} /> : <p class="empty">{t("shell.connecting")}</p>;
+  return view ? (
+    <view.Shell key={workspace} workspace={workspace} />
+  ) : (
+    <p class="empty">{t("shell.connecting")}</p>
+  );
 }
 
 const turnsShown = 40;
@@ -74,14 +90,17 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const [most, setMost] = useState(turnsShown);
-  const all = feed.shown.turns.filter((turn) => turn.queued || turn.started || turn.outcome || turn.entries.length > 0);
+  const all = feed.shown.turns.filter(
+    (turn) => turn.queued || turn.started || turn.outcome || turn.entries.length > 0,
+  );
   const turns = all.slice(-most);
   const hidden = all.length - turns.length;
   const spoken = language.value;
 
   // Who reads the end goes on reading the end; who has scrolled away stays.
   useLayoutEffect(() => {
-    if (box.current && (atEnd.current || at !== null)) box.current.scrollTop = box.current.scrollHeight;
+    if (box.current && (atEnd.current || at !== null))
+      box.current.scrollTop = box.current.scrollHeight;
   }, [version, at]);
 
   const earlier = async () => {
@@ -105,7 +124,9 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
             atEnd.current = scrollHeight - scrollTop - clientHeight < nearEnd;
           }}
         >
-          {feed.gap.value ? <p class="line warn">{t("space.gap", { reason: feed.gap.value })}</p> : null}
+          {feed.gap.value ? (
+            <p class="line warn">{t("space.gap", { reason: feed.gap.value })}</p>
+          ) : null}
           {more ? (
             <button class="link earlier" onClick={() => void earlier()}>
               {t("space.earlier", { n: count(feed.earlier || hidden) })}
@@ -113,10 +134,17 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
           ) : null}
           {feed.status.value === "failed" ? <p class="line error">{feed.detail.value}</p> : null}
           {turns.length === 0 ? (
-            <p class="empty">{t(feed.status.value === "loading" ? "list.loading" : "space.empty")}</p>
+            <p class="empty">
+              {t(feed.status.value === "loading" ? "list.loading" : "space.empty")}
+            </p>
           ) : null}
           {turns.map((turn) => (
-            <TurnView key={`${turn.id}/${turn.offset}`} turn={turn} revision={turn.revision} language={spoken} />
+            <TurnView
+              key={`${turn.id}/${turn.offset}`}
+              turn={turn}
+              revision={turn.revision}
+              language={spoken}
+            />
           ))}
         </div>
         {feed.head > 0 ? <Timeline feed={feed} /> : null}

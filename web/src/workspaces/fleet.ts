@@ -67,7 +67,11 @@ export function applyToSpace(space: Space, event: Envelope, ended: Set<string>):
   if (event.type === "turn.queued") {
     if (space.running?.turn !== turn) space.queue.set(turn, text(event.data.prompt_preview));
   } else if (event.type === "turn.started") {
-    space.running = { turn, preview: space.queue.get(turn) ?? space.running?.preview ?? "", since: event.time };
+    space.running = {
+      turn,
+      preview: space.queue.get(turn) ?? space.running?.preview ?? "",
+      since: event.time,
+    };
     space.queue.delete(turn);
   } else if (event.type === "turn.completed") {
     ended.add(turn);
@@ -122,7 +126,10 @@ class Fleet {
   private async run(stopped: AbortSignal): Promise<void> {
     while (!stopped.aborted) {
       try {
-        const newest = await call<AuditPage>(`/api/v1/events${query({ order: "newest", limit: 1 })}`, { signal: stopped });
+        const newest = await call<AuditPage>(
+          `/api/v1/events${query({ order: "newest", limit: 1 })}`,
+          { signal: stopped },
+        );
         await this.refreshList(stopped);
         this.loaded.value = true;
         this.failure.value = "";
@@ -135,7 +142,10 @@ class Fleet {
         await new Promise((resolve) => setTimeout(resolve, 2000));
       }
     }
-    const timer = setInterval(() => void this.refreshList(stopped).catch(() => undefined), listInterval);
+    const timer = setInterval(
+      () => void this.refreshList(stopped).catch(() => undefined),
+      listInterval,
+    );
     stopped.addEventListener("abort", () => clearInterval(timer));
   }
 
@@ -146,7 +156,9 @@ class Fleet {
   }
 
   private async refreshList(stopped: AbortSignal): Promise<void> {
-    const { workspaces } = await call<{ workspaces: WorkspaceInfo[] }>("/api/v1/workspaces", { signal: stopped });
+    const { workspaces } = await call<{ workspaces: WorkspaceInfo[] }>("/api/v1/workspaces", {
+      signal: stopped,
+    });
     const busy: string[] = [];
     for (const info of workspaces) {
       const space = this.space(info.id);
@@ -164,7 +176,11 @@ class Fleet {
   private takeQueue(space: Space, queue: Queue): void {
     const task = queue.current_task;
     if (task && !this.endedTurns.has(task.task_id)) {
-      space.running = { turn: task.task_id, preview: task.prompt_preview, since: task.started_at ?? task.enqueued_at };
+      space.running = {
+        turn: task.task_id,
+        preview: task.prompt_preview,
+        since: task.started_at ?? task.enqueued_at,
+      };
       space.queue.delete(task.task_id);
     }
     for (const waiting of queue.queued_tasks) {
@@ -174,7 +190,8 @@ class Fleet {
   }
 
   private listen(head: number, stopped: AbortSignal): void {
-    const types = "turn.*,permission.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
+    const types =
+      "turn.*,permission.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
     const stop = follow({
       path: `/api/v1/events${query({ types })}`,
       after: String(head),
@@ -232,10 +249,15 @@ function endedTurn(event: Envelope): EndedTurn {
   };
 }
 
-async function inTurns<T>(all: T[], atOnce: number, work: (one: T) => Promise<void>): Promise<void> {
+async function inTurns<T>(
+  all: T[],
+  atOnce: number,
+  work: (one: T) => Promise<void>,
+): Promise<void> {
   const rest = [...all];
   const worker = async () => {
-    for (let next = rest.shift(); next !== undefined; next = rest.shift()) await work(next).catch(() => undefined);
+    for (let next = rest.shift(); next !== undefined; next = rest.shift())
+      await work(next).catch(() => undefined);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }

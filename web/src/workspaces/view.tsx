@@ -13,7 +13,13 @@ type Column = "state" | "name" | "turn" | "queue" | "last" | "cost";
 const filter = signal("");
 const only = signal<SpaceState | "">("");
 const order = signal<{ by: Column; down: boolean }>({ by: "last", down: true });
-const urgency: Record<SpaceState, number> = { waiting: 4, failed: 3, running: 2, queued: 1, idle: 0 };
+const urgency: Record<SpaceState, number> = {
+  waiting: 4,
+  failed: 3,
+  running: 2,
+  queued: 1,
+  idle: 0,
+};
 
 const columns: [Column, Word][] = [
   ["state", "list.state"],
@@ -45,7 +51,13 @@ function compare(a: Space, b: Space, by: Column): number {
   }
 }
 
-export function chosen(spaces: Iterable<Space>, words: string, state: string, by: Column, down: boolean): Space[] {
+export function chosen(
+  spaces: Iterable<Space>,
+  words: string,
+  state: string,
+  by: Column,
+  down: boolean,
+): Space[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const out = [...spaces].filter((space) => {
     if (state && stateOf(space) !== state) return false;
@@ -66,7 +78,13 @@ export function WorkspacesView(): JSX.Element {
     [version, filter.value, only.value, by, down],
   );
   const tally = useMemo(() => {
-    const out: Record<SpaceState, number> = { waiting: 0, running: 0, queued: 0, failed: 0, idle: 0 };
+    const out: Record<SpaceState, number> = {
+      waiting: 0,
+      running: 0,
+      queued: 0,
+      failed: 0,
+      idle: 0,
+    };
     for (const space of fleet.spaces.values()) out[stateOf(space)] += 1;
     return out;
   }, [version]);
@@ -102,7 +120,11 @@ export function WorkspacesView(): JSX.Element {
           {t("list.count", { shown: count(rows.length), all: count(all) })}
         </span>
       </div>
-      <div class="grid-head spaces" role="group" aria-label={t("list.count", { shown: rows.length, all })}>
+      <div
+        class="grid-head spaces"
+        role="group"
+        aria-label={t("list.count", { shown: rows.length, all })}
+      >
         {columns.map(([column, word]) => (
           <button
             key={column}
