@@ -12,7 +12,7 @@ function locale(): string {
 }
 
 export function duration(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms > 0 && ms < 1) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;

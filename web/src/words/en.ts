@@ -146,7 +146,7 @@ export const en = {
   "events.what": "What",
   "events.universal": "Universal form",
   "events.raw": "The agent's line",
-  "events.raw.none": "This event did not come from a line of the agent.",
+  "events.raw.none": "No line of its own: it came with the line of an event before it, or from the server.",
   "events.copy": "Copy as curl",
   "events.copy.query": "Copy search as curl",
   "events.copied": "Copied",

@@ -146,7 +146,7 @@ export const zh: Record<keyof typeof en, string> = {
   "events.what": "内容",
   "events.universal": "通用形式",
   "events.raw": "代理的原始行",
-  "events.raw.none": "此事件并非来自代理的一行输出。",
+  "events.raw.none": "没有自己的行:它来自前一事件的同一行,或来自服务器。",
   "events.copy": "复制为 curl",
   "events.copy.query": "将搜索复制为 curl",
   "events.copied": "已复制",

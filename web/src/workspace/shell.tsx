@@ -7,7 +7,7 @@ import { call, token } from "../api";
 import { t } from "../i18n";
 import { isDark } from "../preferences";
 import { fields, text } from "../values";
-import { documentWithSheets } from "./sheet_document";
+import { withSheets } from "./style_sheets";
 
 type Status = { state: "connecting" | "open" } | { state: "closed"; why: string };
 
@@ -44,7 +44,6 @@ export function Shell({ workspace }: { workspace: string }): JSX.Element {
     const term = new Terminal({
       allowProposedApi: false,
       cursorBlink: true,
-      documentOverride: documentWithSheets(),
       fontFamily: "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
       fontSize: 13,
       screenReaderMode: true,
@@ -53,7 +52,8 @@ export function Shell({ workspace }: { workspace: string }): JSX.Element {
     });
     const fit = new FitAddon();
     term.loadAddon(fit);
-    term.open(place.current);
+    const element = place.current;
+    withSheets(() => term.open(element));
     fit.fit();
     terminal.current = term;
     const send = (message: object) => {
