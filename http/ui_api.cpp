@@ -73,9 +73,8 @@ task<void> send_file(exchange& with, const ui_file& file) {
   headers["ETag"] = file.etag;
   headers["Vary"] = "Accept-Encoding";
   // Names below assets/ hold a hash of the content; the page that names them is always asked for.
-  headers["Cache-Control"] = file.path.starts_with("assets/")
-                               ? "public, max-age=31536000, immutable"
-                               : "no-cache";
+  headers["Cache-Control"] =
+    file.path.starts_with("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
   if (with.header("If-None-Match").value_or("").find(file.etag) != std::string::npos) {
     auto nothing = std::string{};
     co_await with.send(304, std::move(nothing), std::move(headers));
