@@ -4,6 +4,7 @@
 #include "http/auth.hpp"
 #include "http/connection.hpp"
 #include "http/router.hpp"
+#include "http/ui_api.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -89,6 +90,7 @@ struct http_server::state {
       services(with),
       gate(with.options) {
     add_all_routes(routes);
+    add_ui_routes(routes);
   }
 
   caf::actor_system& system;

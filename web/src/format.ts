@@ -1,0 +1,85 @@
+import { signal } from "@preact/signals";
+import { language } from "./preferences";
+
+/** The time of the page; what shows ages reads it. */
+export const now = signal(Date.now());
+setInterval(() => {
+  if (document.visibilityState === "visible") now.value = Date.now();
+}, 1000);
+
+function locale(): string {
+  return language.value === "zh" ? "zh-CN" : "en-GB";
+}
+
+export function duration(ms: number): string {
+  if (ms > 0 && ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48
+    ? `${hours} h ${minutes % 60} min`
+    : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** How long ago, in the shortest form. */
+export function age(time: string): string {
+  const seconds = Math.max(0, (now.value - Date.parse(time)) / 1000);
+  const form = new Intl.RelativeTimeFormat(locale(), { style: "narrow", numeric: "auto" });
+  if (seconds < 60) return form.format(-Math.floor(seconds), "second");
+  if (seconds < 3600) return form.format(-Math.floor(seconds / 60), "minute");
+  if (seconds < 86400) return form.format(-Math.floor(seconds / 3600), "hour");
+  return form.format(-Math.floor(seconds / 86400), "day");
+}
+
+export function clock(time: string | number, withMs = false): string {
+  return new Intl.DateTimeFormat(locale(), {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    fractionalSecondDigits: withMs ? 3 : undefined,
+    hourCycle: "h23",
+  }).format(new Date(time));
+}
+
+export function moment(time: string | number): string {
+  return new Intl.DateTimeFormat(locale(), {
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  }).format(new Date(time));
+}
+
+export function count(value: number): string {
+  return new Intl.NumberFormat(locale()).format(value);
+}
+
+export function compact(value: number): string {
+  return new Intl.NumberFormat(locale(), { notation: "compact", maximumFractionDigits: 1 }).format(
+    value,
+  );
+}
+
+export function money(usd: number): string {
+  if (usd === 0) return "–";
+  return `$${usd < 0.1 ? usd.toFixed(4) : usd.toFixed(2)}`;
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    ++unit;
+  }
+  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+export function percent(part: number): string {
+  return `${Math.round(part * 1000) / 10} %`;
+}

@@ -1,0 +1,6 @@
+import { render } from "preact";
+import { App, listenForKeys } from "./app";
+import "./style.css";
+
+listenForKeys();
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,423 @@
+// The inspector in a real browser against the real server with the demo agent.
+//
+// environment: TIDEMARK_BIN_DIR       where tidemark and its programs are (build/release/bin)
+//              TIDEMARK_SCREENSHOTS   a directory for a picture of each view; none are kept without
+//              TIDEMARK_CHROMIUM      the browser's program
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { after, before, describe, it } from "node:test";
+import { findChromium, secret, Server, until } from "./stage.mjs";
+import { transcript } from "./transcript.mjs";
+
+const skipped = 77; // what ctest takes for "skipped"
+const require = createRequire(import.meta.url);
+
+function giveUp(why) {
+  console.error(
+    `SKIPPED, the inspector is not tested: ${why}. scripts/setup --tests installs what is missing.`,
+  );
+  process.exit(skipped);
+}
+
+const executablePath = findChromium() ?? giveUp("there is no Chromium");
+const { chromium } = await import("playwright-core").catch(() =>
+  giveUp("playwright-core is not installed in web/"),
+);
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const here = fileURLToPath(new URL(".", import.meta.url));
+const bin = resolve(process.env.TIDEMARK_BIN_DIR ?? join(here, "../../build/release/bin"));
+const pictures = process.env.TIDEMARK_SCREENSHOTS;
+
+const server = new Server(bin);
+let browser;
+let page;
+const complaints = [];
+
+/** Whatever the browser complains of, unless a test is about a failure that it will name. */
+let expected = () => false;
+
+async function newPage(options = {}) {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    locale: "en-GB",
+    reducedMotion: "reduce",
+    ...options,
+  });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
+  const opened = await context.newPage();
+  opened.setDefaultTimeout(60_000);
+  opened.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !expected(message.text()))
+      complaints.push(message.text());
+  });
+  opened.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
+  opened.on("request", (request) => {
+    if (!request.url().startsWith(server.url)) complaints.push(`a request to ${request.url()}`);
+  });
+  await opened.addInitScript((token) => {
+    if (token) sessionStorage.setItem("tidemark.token", token);
+  }, options.token ?? secret);
+  return opened;
+}
+
+/** Nothing that the rules of WCAG 2 A and AA find. */
+async function checkAccess(of, about) {
+  await of.evaluate(axeSource);
+  const found = await of.evaluate(async () => {
+    const { violations } = await window.axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"],
+    });
+    return violations.map(
+      (each) =>
+        `${each.id}: ${each.help}\n    ${each.nodes.map((node) => node.html.slice(0, 160)).join("\n    ")}`,
+    );
+  });
+  assert.deepEqual(found, [], `${about} is accessible`);
+}
+
+async function picture(of, name) {
+  if (!pictures) return;
+  // The browser's own caret stays: hiding it would put a style into the page, which its policy refuses.
+  await of.screenshot({ path: join(pictures, `${name}.png`), caret: "initial" });
+}
+
+/** A view as it is in both schemes. */
+async function show(name) {
+  await checkAccess(page, name);
+  await picture(page, name);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await checkAccess(page, `${name} in the dark`);
+  if (name === "workspace") await picture(page, `${name}-dark`);
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+async function open(hash) {
+  await page.goto(`${server.url}/ui/${hash}`);
+}
+
+const text = (selector) => page.locator(selector).first().innerText();
+
+before(
+  async () => {
+    await server.start();
+    browser = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+    });
+    page = await newPage();
+  },
+  { timeout: 60_000 },
+);
+
+after(async () => {
+  await browser?.close();
+  await server.stop();
+});
+
+describe("the inspector", { timeout: 600_000 }, () => {
+  it("asks for a token, says why one is refused, and keeps a good one in this tab alone", async () => {
+    const guest = await newPage({ token: " " });
+    expected = (message) => message.includes("401");
+    await guest.addInitScript(() => sessionStorage.clear());
+    await guest.goto(`${server.url}/ui/`);
+    await guest.getByLabel("Token").fill("wrong");
+    await checkAccess(guest, "the token page");
+    await guest.getByRole("button", { name: "Open" }).click();
+    await guest.getByRole("alert").filter({ hasText: "not one of this server's" }).waitFor();
+    await guest.getByLabel("Token").fill(secret);
+    await guest.keyboard.press("Enter");
+    await guest.getByRole("link", { name: "Overview" }).waitFor();
+    assert.equal(await guest.evaluate(() => sessionStorage.getItem("tidemark.token")), secret);
+    assert.ok(!guest.url().includes(secret));
+    assert.deepEqual(
+      await guest.evaluate(() => [
+        document.cookie,
+        JSON.stringify(localStorage).includes("a-token"),
+      ]),
+      ["", false],
+    );
+    await guest.context().close();
+    expected = () => false;
+  });
+
+  it("lists workspaces as they are, live, and finds one by typing", async () => {
+    await server.run("quay-7", "ERROR the build machine's disk is full");
+    await server.run("light-house", "WORDS 12 0", "nightly");
+    await server.submit("ferry-plan", "WORDS 4000 50");
+    await server.submit("ferry-plan", "ECHO behind it");
+    await open("");
+    const row = (name) => page.getByRole("option").filter({ hasText: name });
+    await row("quay-7").filter({ hasText: "failed" }).filter({ hasText: "disk is full" }).waitFor();
+    await row("ferry-plan")
+      .filter({ hasText: "running" })
+      .filter({ hasText: "WORDS 4000" })
+      .waitFor();
+    await until(
+      async () => (await row("ferry-plan").locator(".col-queue").innerText()) === "1",
+      "the queue's length",
+    );
+    await row("light-house").filter({ hasText: "$0.00" }).waitFor();
+    await server.run("new-pier", "ECHO hello"); // while somebody looks
+    await row("new-pier").filter({ hasText: "idle" }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("quay");
+    await until(async () => (await page.locator(".vrow").count()) === 1, "one row");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "quay-7" }).waitFor();
+    assert.match(await text(".failure"), /the build machine's disk is full/);
+    await open("");
+    await page.locator("#filter").fill("");
+  });
+
+  it("shows a conversation as people read it", async () => {
+    const file = server.file("transcript.ndjson", transcript());
+    await server.run(
+      "harbour",
+      `Fix the harbour board: it shows a tide that is over.\nREPLAY ${file}`,
+      "mia",
+    );
+    await open("#/w/harbour");
+    await page.getByText("Two faults in one function").waitFor();
+    assert.equal(await page.locator(".md strong").first().innerText(), "just over");
+    assert.equal(await page.locator(".diff .path").first().innerText(), "harbour/tides.py");
+    assert.match(await text(".diff pre .add"), /^\+/);
+    assert.equal(await page.locator(".reasoning[open]").count(), 0);
+    assert.match(await text(".tool.bad .io.error"), /AttributeError/);
+    await show("workspace");
+  });
+
+  it("sends a task and shows each word once, across a loss of the network and of the server", async () => {
+    expected = (message) => message.includes("404"); // there is no such workspace yet
+    await open("#/w/crane");
+    await page.keyboard.press("n");
+    await page.locator("#task").fill("WORDS 60 60");
+    await page.keyboard.press("Control+Enter");
+    const said = page.locator(".said").first();
+    const words = async () => (await said.innerText()).trim().split(/\s+/);
+    await said.waitFor();
+    await until(async () => (await words()).length > 5, "some words");
+    expected = (message) =>
+      /ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|ERR_INCOMPLETE|ERR_NETWORK|Failed to load resource/.test(
+        message,
+      );
+    await page.context().setOffline(true);
+    await page.locator(".banner.warn").waitFor();
+    await page.context().setOffline(false);
+    await page.locator(".banner").waitFor({ state: "detached" });
+    await page.locator(".turn .state.succeeded").waitFor();
+    const [{ turn }] = (await server.call("GET", "/api/v1/workspaces/crane/turns")).turns;
+    const { text: whole } = await server.turn("crane", turn);
+    assert.deepEqual(await words(), whole.trim().split(/\s+/));
+
+    await page.locator("#task").fill("WORDS 2000 40");
+    await page.keyboard.press("Control+Enter");
+    const second = page.locator(".said").nth(1);
+    await until(
+      async () => (await second.innerText().catch(() => "")).split(/\s+/).length > 8,
+      "words of the second task",
+    );
+    await server.kill();
+    await page.locator(".banner.warn").waitFor();
+    await server.start();
+    await page.locator(".banner").waitFor({ state: "detached" });
+    await page.locator(".turn .state.interrupted").waitFor();
+    const { events } = await server.call(
+      "GET",
+      "/api/v1/workspaces/crane/events?types=item.completed&limit=10000",
+    );
+    assert.equal(
+      (await second.locator(".md").innerText()).trim().split(/\s+/).join(" "),
+      events.at(-1).data.item.text.trim().split(/\s+/).join(" "),
+    );
+    expected = () => false;
+  });
+
+  it("shows the queue, and cancels what runs and what waits", async () => {
+    await server.submit("dock", "WORDS 5000 50");
+    await server.submit("dock", "ECHO waits for nothing");
+    await open("#/w/dock");
+    await page.getByRole("button", { name: "Cancel the task: ECHO" }).click();
+    await page.locator(".turn .state.cancelled").waitFor();
+    await page.getByRole("button", { name: "Cancel the task: WORDS" }).click();
+    await page.getByText("Nothing runs, nothing waits.").waitFor();
+    assert.equal(await page.locator(".turn .state.cancelled").count(), 2);
+  });
+
+  it("goes back to any event, and replays", async () => {
+    await open("#/w/harbour");
+    await page.getByText("Done. What changed:").waitFor();
+    const line = page.getByRole("slider");
+    const head = Number(await line.getAttribute("max"));
+    await line.fill("8");
+    await page.getByText("Done. What changed:").waitFor({ state: "detached" });
+    assert.equal(await page.locator(".diff").count(), 0);
+    await line.press("ArrowRight");
+    assert.equal(await line.inputValue(), "9");
+    await page.getByLabel("Speed").selectOption("64");
+    await page.getByRole("button", { name: "Replay from here" }).click();
+    await page.getByText("Done. What changed:").waitFor();
+    await until(async () => Number(await line.inputValue()) === head, "the end of the replay");
+    await page.getByRole("button", { name: "Now" }).waitFor({ state: "detached" });
+  });
+
+  it("gives a shell in the workspace's directory", async () => {
+    await open("#/w/harbour/shell");
+    await page.getByText("Runs in the workspace's directory").waitFor();
+    await page.keyboard.type(
+      "printf '\\033[38;2;200;60;60m%s\\033[0m\\n' $((6*7)) && ls -d \"$PWD\"\n",
+    );
+    await page.locator(".xterm-rows", { hasText: "workspaces/harbour" }).waitFor();
+    const coloured = page.locator(".xterm-rows span", { hasText: /^42$/ });
+    assert.match((await coloured.getAttribute("style")) ?? "", /rgb\(200, 60, 60\)/);
+    await checkAccess(page, "the shell");
+    await picture(page, "shell");
+    await open("#/");
+    await until(
+      async () => (await server.call("GET", "/api/v1/shells")).shells.length === 0,
+      "the shell's end",
+    );
+  });
+
+  it("finds events, shows the agent's line beside the universal form, and copies the call", async () => {
+    await open("#/events?workspace=harbour");
+    await page.getByLabel("Types").fill("item.started");
+    await page.locator("#filter").fill("harbour/board.py");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 events, all there are").waitFor();
+    await page.locator(".vrow").click();
+    await page.locator(".raw").filter({ hasText: '"id":"t4"' }).waitFor();
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(
+      copied,
+      /^curl -sN -H "Authorization: Bearer \$TIDEMARK_TOKEN" 'http.*events\?after=1-\d+&limit=1&raw=true'$/,
+    );
+    assert.ok(!copied.includes(secret));
+    await open("#/events?workspace=harbour");
+    await page.getByRole("option").filter({ hasText: "Edit" }).first().click();
+    await page.locator(".detail h2").waitFor();
+    await show("events");
+    await page.keyboard.press("Escape");
+    await page.locator(".detail").waitFor({ state: "detached" });
+  });
+
+  it("scrolls through more than 10,000 events with a bounded document", async (test) => {
+    await server.run("flood", "WORDS 10200 0");
+    await open("#/events?workspace=flood");
+    await page.locator(".vrow").first().waitFor();
+    const measured = await page.evaluate(async () => {
+      const list = document.querySelector(".vlist");
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      const gaps = [];
+      let most = 0;
+      let last = performance.now();
+      const end = last + 120_000;
+      while (
+        !/all there are/.test(document.querySelector(".foot").textContent) ||
+        list.scrollTop + list.clientHeight < list.scrollHeight - 2
+      ) {
+        list.scrollTop += 4000;
+        await frame();
+        const now = performance.now();
+        gaps.push(now - last);
+        last = now;
+        most = Math.max(most, document.querySelectorAll(".vrow").length);
+        if (now > end) return { most, rows: -1, longest: 0, frames: gaps.length };
+      }
+      gaps.sort((a, b) => a - b);
+      const [row] = document.querySelectorAll(".vrow");
+      return {
+        most,
+        rows: Number(row.getAttribute("aria-setsize")),
+        frames: gaps.length,
+        median: gaps[gaps.length >> 1],
+        longest: gaps.at(-1),
+      };
+    });
+    test.diagnostic(`frames ${JSON.stringify(measured)}`);
+    assert.ok(measured.rows > 10_000, `all rows are there: ${measured.rows}`);
+    assert.ok(measured.most < 120, `rows in the document: ${measured.most}`);
+    await page.getByRole("option").filter({ hasText: "workspace.created" }).waitFor();
+  });
+
+  it("draws thousands of workspaces as few rows", async () => {
+    const crowd = await newPage();
+    const time = new Date().toISOString();
+    const workspaces = Array.from({ length: 5000 }, (_, n) => ({
+      id: `w-${n}`,
+      status: "idle",
+      updated_at: time,
+      created_at: time,
+    }));
+    await crowd.route("**/api/v1/workspaces", (route) => route.fulfill({ json: { workspaces } }));
+    await crowd.goto(`${server.url}/ui/`);
+    await crowd.locator("#filter").fill("w-4999");
+    await crowd.getByRole("option").filter({ hasText: "w-4999" }).waitFor();
+    await crowd.locator("#filter").fill("");
+    await until(
+      async () => (await crowd.locator(".vrow").first().getAttribute("aria-setsize")) > 5000,
+      "all rows",
+    );
+    assert.ok((await crowd.locator(".vrow").count()) < 80);
+    await crowd.context().close();
+  });
+
+  it("draws the overview from the log and the metrics", async () => {
+    await open("#/overview");
+    await page.getByRole("img", { name: /Turns an hour.*succeeded of/ }).waitFor();
+    await page.getByRole("row").filter({ hasText: "demo-model-1" }).waitFor();
+    assert.ok((await page.locator("canvas").count()) >= 4);
+    await show("overview");
+  });
+
+  it("shows the list by keyboard, in Chinese, in the dark, and on a phone", async () => {
+    await page.keyboard.press("1");
+    await page.locator(".vrow").first().waitFor();
+    await show("workspaces");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const chosen = await page.locator('.vrow[aria-selected="true"] .col-name').innerText();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: chosen, exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("listbox", { name: "Workspaces" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await checkAccess(page, "the help");
+    await page.keyboard.press("Escape");
+
+    const phone = await newPage({
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+      locale: "zh-CN",
+      colorScheme: "dark",
+    });
+    await phone.goto(`${server.url}/ui/`);
+    await phone.getByRole("option").filter({ hasText: "harbour" }).waitFor();
+    assert.equal(await phone.locator("html").getAttribute("lang"), "zh-CN");
+    await checkAccess(phone, "the list on a phone");
+    await picture(phone, "phone-workspaces");
+    await phone.getByRole("option").filter({ hasText: "harbour" }).tap();
+    await phone.getByText("Done. What changed:").waitFor();
+    await checkAccess(phone, "a workspace on a phone");
+    await picture(phone, "phone-workspace");
+    for (const view of ["", "#/events", "#/overview", "#/w/harbour"]) {
+      await phone.goto(`${server.url}/ui/${view}`);
+      await phone.locator("main").waitFor();
+      assert.equal(
+        await phone.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+        true,
+        `${view} fits`,
+      );
+    }
+    await phone.context().close();
+  });
+
+  it("has made the browser complain of nothing, and asked no other server", () => {
+    assert.deepEqual(complaints, []);
+  });
+});
