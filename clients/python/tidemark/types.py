@@ -143,6 +143,20 @@ class Denial(_Denial, total=False):
     message: str
 
 
+class AuditPage(TypedDict):
+    events: List[Event]
+    next: Cursor
+    head: int
+    looked_at: int
+    complete: bool
+
+
+class AuditProgress(TypedDict):
+    position: int
+    head: int
+    looked_at: int
+
+
 class EventPage(TypedDict):
     events: List[Event]
     epoch: int
