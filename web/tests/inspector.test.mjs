@@ -374,8 +374,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
   });
 
   it("shows the list by keyboard, in Chinese, in the dark, and on a phone", async () => {
+    await server.submit("ferry-plan", "Plan the ferries of the winter table\nWORDS 4000 50");
+    await server.submit("ferry-plan", "Compare it with last year's\nECHO behind it");
+    await server.submit("night-watch", "Watch the level at the gate until six\nWORDS 4000 50");
     await page.keyboard.press("1");
-    await page.locator(".vrow").first().waitFor();
+    await page.getByRole("option").filter({ hasText: "until six" }).waitFor();
     await show("workspaces");
     await page.keyboard.press("j");
     await page.keyboard.press("j");
