@@ -272,6 +272,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.locator(".xterm-rows", { hasText: "workspaces/harbour" }).waitFor();
     const coloured = page.locator(".xterm-rows span", { hasText: /^42$/ });
     assert.match((await coloured.getAttribute("style")) ?? "", /rgb\(200, 60, 60\)/);
+    await page.keyboard.type("PS1='harbour$ '; clear\n");
+    await page.keyboard.type(
+      "for n in 1 2 3 4; do printf '\\033[3%dmgauge %d\\033[0m\\n' $n $n; done\n",
+    );
+    await page.locator(".xterm-rows span", { hasText: /^gauge 4/ }).waitFor();
     await checkAccess(page, "the shell");
     await picture(page, "shell");
     await open("#/");
