@@ -21,7 +21,7 @@ namespace {
 /// How long a reader waits for a reopen, and a reopen for the readers.
 constexpr std::chrono::seconds patience{10};
 
-/// Family `meta`: see `searchable_from()`.
+/// In the default family, which holds nothing else: see `searchable_from()`.
 constexpr const char* searchable_from_key = "search-from";
 
 rocksdb::ReadOptions whole_family() {
@@ -179,8 +179,7 @@ expected<void> rocks_event_log::compare_with_mark(position head) {
 expected<void> rocks_event_log::mark_searchable() {
   std::string value;
   auto& db = database_->db();
-  auto* const meta = database_->handle(family::meta);
-  auto status = db.Get({}, meta, searchable_from_key, &value);
+  auto status = db.Get({}, searchable_from_key, &value);
   if (status.ok()) {
     state_.searchable_from = position{bytes::reader{value}.fixed()};
     return {};
@@ -190,7 +189,7 @@ expected<void> rocks_event_log::mark_searchable() {
     return {};
   if (status.IsNotFound()) {
     bytes::put_fixed(value, state_.searchable_from.value);
-    status = db.Put({}, meta, searchable_from_key, value);
+    status = db.Put({}, searchable_from_key, value);
   }
   if (!status.ok())
     return tl::unexpected(to_error(status, "cannot note from where on the log can be searched"));

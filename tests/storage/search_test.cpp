@@ -65,9 +65,8 @@ void forget_terms(const std::filesystem::path& directory) {
   for (auto* handle : handles) {
     if (handle->GetName() == "terms")
       CHECK(db->DropColumnFamily(handle).ok());
-    if (handle->GetName() == "meta")
-      CHECK(db->Delete({}, handle, "search-from").ok());
   }
+  CHECK(db->Delete({}, "search-from").ok());
   for (auto* handle : handles)
     CHECK(db->DestroyColumnFamilyHandle(handle).ok());
   delete db;

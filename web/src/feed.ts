@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { authorization, refusal, token, tokenAsked } from "./api";
+import { authorization, refusal } from "./api";
 
 export type FeedState = "connecting" | "live" | "lost" | "ended" | "refused";
 
@@ -8,6 +8,11 @@ export interface FeedFrame {
   id: string;
   event: string;
   data: string;
+}
+
+/** Other frames speak of the stream itself: hello, gap, progress, end, error, overload. */
+export function isEvent(frame: FeedFrame): boolean {
+  return frame.event.includes(".") || frame.event === "fault";
 }
 
 interface FeedOptions {
@@ -133,9 +138,4 @@ function wait(ms: number, stopped: AbortSignal): Promise<void> {
     window.addEventListener("online", done);
     stopped.addEventListener("abort", done);
   });
-}
-
-/** True once calls may be made: the server asks for no token, or has one. */
-export function mayCall(): boolean {
-  return tokenAsked.value === null || token.value !== "";
 }

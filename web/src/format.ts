@@ -26,12 +26,10 @@ export function duration(ms: number): string {
 
 /** How long ago, in the shortest form. */
 export function age(time: string): string {
-  const seconds = Math.max(0, (now.value - Date.parse(time)) / 1000);
-  const form = new Intl.RelativeTimeFormat(locale(), { style: "narrow", numeric: "auto" });
-  if (seconds < 60) return form.format(-Math.floor(seconds), "second");
-  if (seconds < 3600) return form.format(-Math.floor(seconds / 60), "minute");
-  if (seconds < 86400) return form.format(-Math.floor(seconds / 3600), "hour");
-  return form.format(-Math.floor(seconds / 86400), "day");
+  const seconds = Math.floor(Math.max(0, (now.value - Date.parse(time)) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`;
 }
 
 export function clock(time: string | number, withMs = false): string {

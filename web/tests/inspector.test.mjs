@@ -272,6 +272,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.locator(".xterm-rows", { hasText: "workspaces/harbour" }).waitFor();
     const coloured = page.locator(".xterm-rows span", { hasText: /^42$/ });
     assert.match((await coloured.getAttribute("style")) ?? "", /rgb\(200, 60, 60\)/);
+    await page.keyboard.type("PS1='harbour$ '; clear\n");
+    await page.keyboard.type(
+      "for n in 1 2 3 4; do printf '\\033[3%dmgauge %d\\033[0m\\n' $n $n; done\n",
+    );
+    await page.locator(".xterm-rows span", { hasText: /^gauge 4/ }).waitFor();
     await checkAccess(page, "the shell");
     await picture(page, "shell");
     await open("#/");
@@ -374,8 +379,11 @@ describe("the inspector", { timeout: 600_000 }, () => {
   });
 
   it("shows the list by keyboard, in Chinese, in the dark, and on a phone", async () => {
+    await server.submit("ferry-plan", "Plan the ferries of the winter table\nWORDS 4000 50");
+    await server.submit("ferry-plan", "Compare it with last year's\nECHO behind it");
+    await server.submit("night-watch", "Watch the level at the gate until six\nWORDS 4000 50");
     await page.keyboard.press("1");
-    await page.locator(".vrow").first().waitFor();
+    await page.getByRole("option").filter({ hasText: "until six" }).waitFor();
     await show("workspaces");
     await page.keyboard.press("j");
     await page.keyboard.press("j");

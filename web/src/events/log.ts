@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { call, query } from "../api";
-import { follow } from "../feed";
+import { follow, isEvent } from "../feed";
 import type { AuditPage, Envelope } from "../types";
 
 /** What is asked of the log of all workspaces; empty strings ask nothing. */
@@ -136,7 +136,7 @@ export class EventLog {
       after: String(head),
       onState: () => undefined,
       onFrame: (frame) => {
-        if (!frame.id || frame.event === "hello" || frame.event === "progress") return;
+        if (!isEvent(frame)) return;
         this.arrived.push(JSON.parse(frame.data) as Envelope);
         this.timer ??= setTimeout(() => this.show(), paintInterval);
       },

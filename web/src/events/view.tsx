@@ -191,7 +191,7 @@ function EventRow({ event }: { event: Envelope }): JSX.Element {
       <span class="num quiet">{clock(event.time, true)}</span>
       <span class="strong">{event.workspace}</span>
       <span class="num quiet">{event.offset}</span>
-      <span class={`type ${event.type.split(".")[0]} ${bad ? "bad" : ""}`}>{event.type}</span>
+      <span class={`type of-${event.type.split(".")[0]} ${bad ? "bad" : ""}`}>{event.type}</span>
       <span class="what">{summary(event).slice(0, 300)}</span>
     </>
   );

@@ -146,7 +146,8 @@ export const en = {
   "events.what": "What",
   "events.universal": "Universal form",
   "events.raw": "The agent's line",
-  "events.raw.none": "No line of its own: it came with the line of an event before it, or from the server.",
+  "events.raw.none":
+    "No line of its own: it came with the line of an event before it, or from the server.",
   "events.copy": "Copy as curl",
   "events.copy.query": "Copy search as curl",
   "events.copied": "Copied",

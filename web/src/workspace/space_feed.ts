@@ -6,7 +6,7 @@ import {
   emptyConversation,
   type Conversation,
 } from "../conversation/reduce";
-import { follow, type FeedFrame } from "../feed";
+import { follow, isEvent, type FeedFrame } from "../feed";
 import type { Envelope, StreamPage } from "../types";
 
 /** So much of a long history is read at once; the rest on demand. */
@@ -122,7 +122,7 @@ export class SpaceFeed {
       this.first = first;
       return;
     }
-    if (!frame.id || frame.event === "hello") return;
+    if (!isEvent(frame)) return;
     this.arrived.push(JSON.parse(frame.data) as Envelope);
     this.painting ??= setTimeout(() => {
       this.painting = undefined;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { call, query, workspacePath } from "../api";
-import { follow } from "../feed";
+import { follow, isEvent } from "../feed";
 import type { AuditPage, Envelope, Queue, WorkspaceInfo } from "../types";
 import { fields, number, text } from "../values";
 
@@ -197,7 +197,7 @@ class Fleet {
       after: String(head),
       onState: () => undefined,
       onFrame: (frame) => {
-        if (!frame.event.includes(".") && frame.event !== "fault") return;
+        if (!isEvent(frame)) return;
         const event = JSON.parse(frame.data) as Envelope;
         applyToSpace(this.space(event.workspace), event, this.endedTurns);
         if (event.type === "turn.completed") this.ended.push(endedTurn(event));
