@@ -212,9 +212,20 @@ describe("the inspector", { timeout: 600_000 }, () => {
     const { text: whole } = await server.turn("crane", turn);
     assert.deepEqual(await words(), whole.trim().split(/\s+/));
 
+    await page.locator("#task").fill("TOOL sleep 1; echo the tide is in");
+    await page.keyboard.press("Control+Enter");
+    const tool = page.locator(".tool");
+    await tool.locator(".spin").waitFor(); // shown while it runs, and then drawn anew
+    await tool.locator(".io", { hasText: /^the tide is in$/ }).waitFor({ state: "attached" });
+    await tool.locator(".spin").waitFor({ state: "detached" });
+    await until(
+      async () => (await page.locator(".turn .state.succeeded").count()) === 2,
+      "its end",
+    );
+
     await page.locator("#task").fill("WORDS 2000 40");
     await page.keyboard.press("Control+Enter");
-    const second = page.locator(".said").nth(1);
+    const second = page.locator(".said").last();
     await until(
       async () => (await second.innerText().catch(() => "")).split(/\s+/).length > 8,
       "words of the second task",
@@ -384,6 +395,7 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await server.submit("night-watch", "Watch the level at the gate until six\nWORDS 4000 50");
     await page.keyboard.press("1");
     await page.getByRole("option").filter({ hasText: "until six" }).waitFor();
+    await page.getByRole("option").filter({ hasText: "$0.0842" }).waitFor();
     await show("workspaces");
     await page.keyboard.press("j");
     await page.keyboard.press("j");

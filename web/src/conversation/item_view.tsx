@@ -21,13 +21,20 @@ const same = (a: Shown, b: Shown) =>
   a.language === b.language &&
   a.item.offset === b.item.offset;
 
-export const ItemView = memo(({ item }: Shown) => {
-  if (item.kind === "reasoning") return <Reasoning item={item} />;
-  if (item.kind === "tool_call" || item.kind === "tool_result") return <ToolCall item={item} />;
-  return <Message item={item} />;
+/** With the revision, without which a part that reads a signal would take the item for the same. */
+interface Part {
+  item: Item;
+  revision: number;
+}
+
+export const ItemView = memo(({ item, revision }: Shown) => {
+  if (item.kind === "reasoning") return <Reasoning item={item} revision={revision} />;
+  if (item.kind === "tool_call" || item.kind === "tool_result")
+    return <ToolCall item={item} revision={revision} />;
+  return <Message item={item} revision={revision} />;
 }, same);
 
-function Message({ item }: { item: Item }): JSX.Element {
+function Message({ item }: Part): JSX.Element {
   return (
     <div class={`said ${item.parent ? "nested" : ""} ${item.ended ? "" : "speaking"}`}>
       <Markdown source={item.text} />
@@ -36,7 +43,7 @@ function Message({ item }: { item: Item }): JSX.Element {
   );
 }
 
-function Reasoning({ item }: { item: Item }): JSX.Element {
+function Reasoning({ item }: Part): JSX.Element {
   return (
     <details class="reasoning">
       <summary>
@@ -67,7 +74,7 @@ export function gist(input: unknown): string {
   return "";
 }
 
-function ToolCall({ item }: { item: Item }): JSX.Element {
+function ToolCall({ item, revision }: Part): JSX.Element {
   const changes = changesOf(item.name, item.input);
   const took = item.ended ? Date.parse(item.ended) - Date.parse(item.started) : 0;
   const bad = item.failed || item.status === "failed";
@@ -90,10 +97,10 @@ function ToolCall({ item }: { item: Item }): JSX.Element {
       {changes.length > 0 ? (
         changes.map((change, index) => <Diff key={index} change={change} />)
       ) : (
-        <Input item={item} />
+        <Input item={item} revision={revision} />
       )}
       {item.permission && item.permission.decision !== "allow" ? (
-        <PermissionLine item={item} />
+        <PermissionLine item={item} revision={revision} />
       ) : null}
       {item.output === null ? null : item.output === "" ? (
         <p class="quiet none">{t("item.no_output")}</p>
@@ -104,7 +111,7 @@ function ToolCall({ item }: { item: Item }): JSX.Element {
   );
 }
 
-function Input({ item }: { item: Item }): JSX.Element | null {
+function Input({ item }: Part): JSX.Element | null {
   const given = fields(item.input);
   const command = text(given.command);
   if (command) return <Clipped label={t("item.input")} value={command} prompt />;
@@ -113,7 +120,7 @@ function Input({ item }: { item: Item }): JSX.Element | null {
   ) : null;
 }
 
-function PermissionLine({ item }: { item: Item }): JSX.Element {
+function PermissionLine({ item }: Part): JSX.Element {
   const { tool, decision, by, message } = item.permission!;
   return (
     <p class={`line ${decision === "deny" ? "error" : "warn"}`}>

@@ -14,13 +14,19 @@ interface Shown {
   language: string;
 }
 
+/** With the revision, without which a part that reads a signal would take the turn for the same. */
+interface Part {
+  turn: Turn;
+  revision: number;
+}
+
 export const TurnView = memo(
-  ({ turn, language }: Shown) => (
+  ({ turn, revision, language }: Shown) => (
     <article
       class={`turn ${turn.id ? "" : "loose"}`}
       aria-label={turn.id ? t("turn.prompt") : t("item.background")}
     >
-      {turn.id && (turn.prompt || turn.queued) ? <Prompt turn={turn} /> : null}
+      {turn.id && (turn.prompt || turn.queued) ? <Prompt turn={turn} revision={revision} /> : null}
       {turn.entries.map((entry) =>
         entry.form === "item" ? (
           <ItemView key={entry.id} item={entry} revision={entry.revision} language={language} />
@@ -28,7 +34,7 @@ export const TurnView = memo(
           <NoticeView key={entry.offset} notice={entry} />
         ),
       )}
-      {turn.id ? <Ending turn={turn} /> : null}
+      {turn.id ? <Ending turn={turn} revision={revision} /> : null}
     </article>
   ),
   (a, b) =>
@@ -38,7 +44,7 @@ export const TurnView = memo(
     a.language === b.language,
 );
 
-function Prompt({ turn }: { turn: Turn }): JSX.Element {
+function Prompt({ turn }: Part): JSX.Element {
   const who = turn.source || turn.by;
   return (
     <header class="prompt">
@@ -56,7 +62,7 @@ function Prompt({ turn }: { turn: Turn }): JSX.Element {
   );
 }
 
-function Ending({ turn }: { turn: Turn }): JSX.Element {
+function Ending({ turn }: Part): JSX.Element {
   if (!turn.outcome) {
     return (
       <footer class="ending">

@@ -143,7 +143,7 @@ export function WorkspacesView(): JSX.Element {
           rows={rows}
           rowHeight={44}
           keyOf={(space) => space.id}
-          draw={(space) => <SpaceRow space={space} />}
+          draw={(space) => <SpaceRow space={space} version={version} />}
           label={t("app.workspaces")}
           selected={selected}
           onSelect={select}
@@ -179,7 +179,8 @@ function StateChip({ state, n }: { state: SpaceState | ""; n: number }): JSX.Ele
   );
 }
 
-function SpaceRow({ space }: { space: Space }): JSX.Element {
+/** Spaces change in place: the version says that there may be something to draw anew. */
+function SpaceRow({ space }: { space: Space; version: number }): JSX.Element {
   void now.value; // ages grow
   const state = stateOf(space);
   return (
