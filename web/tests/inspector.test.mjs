@@ -385,6 +385,7 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await open("#/overview");
     await page.getByRole("img", { name: /Turns an hour.*succeeded of/ }).waitFor();
     await page.getByRole("row").filter({ hasText: "demo-model-1" }).waitFor();
+    await page.getByRole("img", { name: /Events a second/ }).waitFor();
     assert.ok((await page.locator("canvas").count()) >= 4);
     await show("overview");
   });

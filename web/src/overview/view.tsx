@@ -191,13 +191,15 @@ function LiveCard(): JSX.Element {
   const note = `${t("over.live.about")} · ${rate.toFixed(rate < 10 ? 1 : 0)}`;
   return (
     <Card title="over.live" note={note}>
-      <Chart
-        time
-        data={data}
-        series={series}
-        height={190}
-        label={`${t("over.rate")}: ${rate.toFixed(1)}; ${t("over.readers")}: ${readers}`}
-      />
+      {all.length > 1 ? (
+        <Chart
+          time
+          data={data}
+          series={series}
+          height={190}
+          label={`${t("over.rate")}: ${rate.toFixed(1)}; ${t("over.readers")}: ${readers}`}
+        />
+      ) : null}
     </Card>
   );
 }
