@@ -141,7 +141,7 @@ expected<void> audit_query::narrow_by_turn() {
   for (const auto* asked : {&first, &last, &end})
     if (!*asked)
       return tl::unexpected(asked->error());
-  window_.first = std::max(window_.first, first->value_or(log_.head().next()));
+  window_.first = std::max(window_.first, first->value_or(window_.last.next()));
   if (*end)
     window_.last = std::min(window_.last, last->value_or(window_.last));
   return {};
@@ -183,6 +183,9 @@ expected<audit_query::progress> audit_query::read(position from, read_limits lim
   // What comes before the first searchable event is still to be looked at.
   if (read->reached_head && by_search && !forward && searchable > window_.first)
     done = {position{searchable.value - 1}, read->events, false};
+  // What was committed since is for the next question, which may know more types of a family.
+  if (forward)
+    done.next = std::min(done.next, window_.last.next());
   done.reached_end = done.reached_end || is_past(done.next);
   return done;
 }

@@ -151,6 +151,33 @@ SCENARIO("a question finds what a look through the whole log finds, both ways an
   }
 }
 
+SCENARIO("what is committed while a question is asked is left to the next one, whatever its type") {
+  audited_log audited;
+  audited.append("demo", "turn.queued", "t", "{}", 1);
+  audit_filter filter;
+  SECTION("of a family of which the log had no such type") {
+    filter.types = {"turn.*"};
+  }
+  SECTION("of a turn that the log did not know") {
+    filter.turn = "t2";
+  }
+  audit_query query{*audited.log, filter, direction::oldest_first};
+  const auto start = *query.start();
+  audited.append("demo", "turn.started", "t2", "{}", 2);
+  const auto all = [](const event_view&) { return true; };
+  const auto first = query.read(start, {SIZE_MAX, SIZE_MAX, false}, all);
+  REQUIRE(first);
+  CHECK(first->reached_end);
+  positions later;
+  const auto note = [&](const event_view& e) {
+    later.push_back(e.global.value);
+    return true;
+  };
+  audit_query next{*audited.log, filter, direction::oldest_first};
+  REQUIRE(next.read(first->next, {SIZE_MAX, SIZE_MAX, false}, note));
+  CHECK(later == positions{2});
+}
+
 SCENARIO("a selective question looks at no more than what it finds") {
   audited_log audited;
   for (int i = 0; i < 5000; ++i)
