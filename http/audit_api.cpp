@@ -5,6 +5,7 @@
 #include "http/event_delivery.hpp"
 #include "http/event_query.hpp"
 #include "http/problem.hpp"
+#include "http/reader_output.hpp"
 #include "http/reader_seat.hpp"
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
@@ -210,22 +211,22 @@ public:
     : with_(with),
       services_(with.services()),
       out_(out),
-      from_(std::move(from)),
-      frames_(form == event_form::frames) {}
+      to_(with, out, form),
+      from_(std::move(from)) {}
 
   task<void> run() {
-    auto going = !frames_ || co_await greet();
+    auto going = !to_.frames() || co_await greet();
     while (going && !out_.client_left())
       going = co_await step();
     // What was cut short must not look complete.
-    if (!going && !failed_)
+    if (!going && !to_.failed())
       co_await out_.finish();
   }
 
 private:
   [[nodiscard]] bool follows() const {
     const auto& what = from_->request();
-    return what.way == direction::oldest_first && (frames_ || what.follow);
+    return what.way == direction::oldest_first && (to_.frames() || what.follow);
   }
 
   task<bool> greet() {
@@ -236,27 +237,24 @@ private:
       frames += fmt::format("event: gap\ndata: {}\n\n", dump_json(gap_facts(*from_)));
       services_.metrics.gap(to_string(*gap));
     }
-    co_return co_await write(frames);
+    co_return co_await to_.write(frames);
   }
 
   /// One stretch of work. False: the answer is complete or its reader gone.
   task<bool> step() {
     const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
-    if (!with_.still_admitted()) {
-      auto why = error{errc::unauthorized, "the token was revoked or has expired"};
-      co_await tell_failure(std::move(why));
+    if (!co_await to_.still_admitted())
       co_return false;
-    }
     const auto wanted = left();
     const auto read = [from = from_, wanted] { return from->read(wanted, piece_bytes); };
     auto found = co_await with_.blocking(read);
     if (!found) {
-      co_await tell_failure(std::move(found.error()));
+      co_await to_.tell_failure(std::move(found.error()));
       co_return false;
     }
     sent_ += found->events;
     if (!found->text.empty()) {
-      if (!co_await write(found->text))
+      if (!co_await to_.write(found->text))
         co_return false;
       services_.metrics.events_sent("log", found->events, found->text.size());
     }
@@ -266,9 +264,9 @@ private:
       co_return co_await say_progress();
     if (was_quiet || !follows())
       co_return false;
-    co_await out_.wait(last_write_ + services_.options.heartbeat - clock::now());
+    co_await to_.wait();
     from_->ask_anew();
-    co_return co_await beat();
+    co_return co_await to_.beat();
   }
 
   [[nodiscard]] std::size_t left() const {
@@ -283,48 +281,20 @@ private:
     const auto facts =
       fmt::format(R"({{"position":{},"head":{},"looked_at":{}}})", from_->last_seen().value,
                   from_->head().value, from_->looked_at());
-    if (frames_)
-      co_return co_await write(fmt::format("event: progress\ndata: {}\n\n", facts));
+    if (to_.frames())
+      co_return co_await to_.write(fmt::format("event: progress\ndata: {}\n\n", facts));
     if (from_->request().progress)
-      co_return co_await write(fmt::format("{{\"progress\":{}}}\n", facts));
-    co_return co_await beat();
-  }
-
-  /// The reason where the form has a place for it.
-  task<void> tell_failure(error why) {
-    failed_ = true;
-    const auto what = problem::of(why);
-    const auto err_id = log_failure(with_.route(), what.code, what.detail, what.status);
-    if (!frames_)
-      co_return;
-    const auto frame = "event: error\ndata: " + problem_json(what, err_id) + "\n\n";
-    co_await write(frame);
-  }
-
-  /// Keeps proxies from timing out while there is nothing to say.
-  task<bool> beat() {
-    if (clock::now() - last_write_ < services_.options.heartbeat)
-      co_return true;
-    co_return co_await write(frames_ ? heartbeat : std::string_view{"\n"});
-  }
-
-  task<bool> write(std::string_view bytes) {
-    const auto written = co_await out_.write(bytes);
-    last_write_ = clock::now();
-    if (!written && !out_.client_left())
-      services_.metrics.slow_reader();
-    co_return written;
+      co_return co_await to_.write(fmt::format("{{\"progress\":{}}}\n", facts));
+    co_return co_await to_.beat();
   }
 
   exchange& with_;
   http_services& services_;
   body_stream& out_;
+  reader_output to_;
   std::shared_ptr<search> from_; // shared with the work on the pool
-  bool frames_;
   std::size_t sent_ = 0;
-  clock::time_point last_write_ = clock::now();
   clock::time_point last_progress_ = clock::now();
-  bool failed_ = false;
 };
 
 task<void> send_stream(exchange& with, std::shared_ptr<search> from, event_form form) {

@@ -1,7 +1,7 @@
 #include "http/event_delivery.hpp"
 
 #include "http/log_pieces.hpp"
-#include "http/problem.hpp"
+#include "http/reader_output.hpp"
 #include "replay/sse_frame.hpp"
 #include "replay/subscription.hpp"
 
@@ -11,8 +11,6 @@
 namespace tidemark {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 constexpr std::size_t tail_piece = 64 << 10;
 constexpr std::size_t large_event = 256 << 10; // is neither copied nor encoded among others
@@ -24,6 +22,7 @@ public:
     : with_(with),
       services_(with.services()),
       out_(out),
+      to_(with, out, form),
       what_(std::move(what)),
       form_(form),
       source_(std::make_shared<subscription>(services_.log, services_.events, what_.stream,
@@ -38,12 +37,12 @@ public:
       going = co_await step();
     // What was cut short must not look complete, neither after a failure nor to a client that has
     // closed its own side only and still reads.
-    if (!going && !failed_)
+    if (!going && !to_.failed())
       co_await out_.finish();
   }
 
 private:
-  [[nodiscard]] bool frames() const { return form_ == event_form::frames; }
+  [[nodiscard]] bool frames() const { return to_.frames(); }
 
   task<bool> greet() {
     if (!frames())
@@ -60,11 +59,8 @@ private:
   /// One piece of work. False: the answer is complete or its reader gone.
   task<bool> step() {
     const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
-    if (!with_.still_admitted()) {
-      auto why = error{errc::unauthorized, "the token was revoked or has expired"};
-      co_await tell_failure(std::move(why));
+    if (!co_await to_.still_admitted())
       co_return false;
-    }
     if (history_.reading())
       co_return co_await send_history();
     const auto state = source_->poll(tail_piece, batch_);
@@ -80,20 +76,8 @@ private:
     }
     if (was_quiet || (!frames() && !what_.query.follow))
       co_return false;
-    const auto until = last_write_ + services_.options.heartbeat;
-    co_await out_.wait(until - clock::now());
-    co_return co_await beat();
-  }
-
-  /// The reason where the form has a place for it.
-  task<void> tell_failure(error why) {
-    failed_ = true;
-    const auto what = problem::of(why);
-    const auto err_id = log_failure(with_.route(), what.code, what.detail, what.status);
-    if (!frames())
-      co_return;
-    buffer_ = "event: error\ndata: " + problem_json(what, err_id) + "\n\n";
-    co_await flush();
+    co_await to_.wait();
+    co_return co_await to_.beat();
   }
 
   /// How many more events the reader wants.
@@ -108,15 +92,15 @@ private:
     const auto enough = wanted() == 0;
     auto going = false;
     if (piece.events == 0) {
-      going = co_await beat();
-    } else if (co_await write(piece.bytes)) {
+      going = co_await to_.beat();
+    } else if (co_await to_.write(piece.bytes)) {
       services_.metrics.events_sent("log", piece.events, piece.bytes.size());
       going = !enough;
     }
     // What lies before the damage is whole, and was written.
     if (going && piece.failure)
-      co_await tell_failure(std::move(*piece.failure));
-    going = going && !failed_;
+      co_await to_.tell_failure(std::move(*piece.failure));
+    going = going && !to_.failed();
     history_.reuse(std::move(piece));
     co_return going;
   }
@@ -143,7 +127,7 @@ private:
       buffer_.clear();
     }
     if (count == 0)
-      co_return co_await beat();
+      co_return co_await to_.beat();
     bytes += buffer_.size();
     const auto written = co_await flush();
     if (written)
@@ -176,7 +160,7 @@ private:
       const auto encode = [this, each] { return shared(*each); };
       const auto text = co_await with_.blocking(encode);
       bytes += text.size();
-      co_return co_await write(text);
+      co_return co_await to_.write(text);
     }
     const auto encode = [this, &each] {
       auto text = std::string{};
@@ -186,43 +170,26 @@ private:
     const auto text = co_await with_.blocking(encode);
     each.reset();
     bytes += text.size();
-    co_return co_await write(text);
-  }
-
-  /// Keeps proxies from timing out while there is nothing to say.
-  task<bool> beat() {
-    if (clock::now() - last_write_ < services_.options.heartbeat)
-      co_return true;
-    buffer_ = frames() ? heartbeat : std::string_view{"\n"};
-    co_return co_await flush();
+    co_return co_await to_.write(text);
   }
 
   task<bool> flush() {
     if (buffer_.empty())
       co_return true;
-    co_return co_await write(buffer_);
-  }
-
-  task<bool> write(std::string_view bytes) {
-    const auto written = co_await out_.write(bytes);
-    last_write_ = clock::now();
-    if (!written && !out_.client_left())
-      services_.metrics.slow_reader();
-    co_return written;
+    co_return co_await to_.write(buffer_);
   }
 
   exchange& with_;
   http_services& services_;
   body_stream& out_;
+  reader_output to_;
   reading what_;
   event_form form_;
   std::shared_ptr<subscription> source_; // shared with the reads of `history_`
   log_pieces history_;
   std::vector<hot_event_ptr> batch_;
   std::string buffer_; // reused: a reader costs one piece
-  clock::time_point last_write_ = clock::now();
   std::size_t sent_ = 0;
-  bool failed_ = false; // the log could not be read
 };
 
 } // namespace
