@@ -169,6 +169,13 @@ expected<void> set_wal_aside(const std::filesystem::path& directory) {
   return {};
 }
 
+/// RocksDB keeps a write-ahead log that gave it nothing, a damaged one too: the next start would ask
+/// about it again. It goes once a later one has been flushed.
+rocksdb::Status drop_old_wals(rocksdb::DB& db) {
+  const auto status = db.Put({}, "wal-loss-accepted", iso8601(now_utc()));
+  return status.ok() ? db.Flush({}) : status;
+}
+
 error opening_error(const rocksdb::Status& status, const rocks_database::settings& how) {
   auto why = to_error(status, fmt::format("cannot open the log in {}", how.directory.string()));
   const auto lost = status.IsNotFound() || status.IsPathNotFound() || status.IsInvalidArgument()
@@ -255,6 +262,8 @@ expected<std::unique_ptr<rocks_database>> rocks_database::open(const settings& h
     logging::warning(component, "opening without the damaged part, as told by {}: {}",
                      accept_wal_loss_flag, status.ToString());
     status = database->open_with(how, true);
+    if (status.ok())
+      status = drop_old_wals(*database->db_);
   }
   if (!status.ok())
     return tl::unexpected(opening_error(status, how));

@@ -199,6 +199,24 @@ SCENARIO(
   CHECK(kept);
 }
 
+SCENARIO("whoever gave up a damaged write-ahead log is not asked about it again") {
+  const bool whole_before = GENERATE(false, true); // whether RocksDB finds anything in it
+  const sample_log sample;
+  const damaged_copy copy{sample};
+  auto content = slurp(copy.wal());
+  auto& damaged = content[whole_before ? content.size() / 2 : 10];
+  damaged = static_cast<char>(damaged ^ 1);
+  overwrite(copy.wal(), content);
+  auto options = options_for(copy.path());
+  CHECK(refusal_to_open(options).code == errc::corrupt);
+  options.accept_wal_loss = true;
+  const auto head = open_log(options)->head();
+  options.accept_wal_loss = false;
+  const auto log = open_log(options);
+  CHECK(log->head() == head);
+  CHECK(append(*log, "a", "goes on").has_value());
+}
+
 SCENARIO("a log that lost a file is refused and never opens as if it were empty") {
   const sample_log sample;
   {
