@@ -51,6 +51,7 @@ SCENARIO("end of input and TERM are tried before KILL") {
   runner_fixture f;
   const auto how = GENERATE(as<std::string>{}, "input", "term");
   CAPTURE(how);
+  f.runtime.options.kill_grace = 2s; // it has to get as far as leaving, on a busy machine too
   f.script =
     how == "input"
       ? "echo init s1; while read -r line; do :; done; echo text leaving; exit 0"
