@@ -138,6 +138,20 @@ SCENARIO("events are found by their terms, in both directions and however they a
   }
 }
 
+SCENARIO("events that stand in many blocks of table files are found") {
+  twins logs;
+  for (int i = 0; i < 60; ++i) {
+    auto large = tagged(i, {"a"});
+    large.data = R"({"text":")" + std::string(5000, static_cast<char>('a' + i % 26)) + R"("})";
+    logs.append("stream", {large});
+  }
+  for (int reopened = 0; reopened < 2; ++reopened) { // recovery writes what was logged to tables
+    logs.stored.reset();
+    logs.stored = open_log(logs.directory.path());
+    CHECK(found(*logs.stored, {{"a"}}) == logs.expected({{"a"}}));
+  }
+}
+
 SCENARIO("a search starts where it is told, and a term that nobody has finds nothing") {
   twins logs;
   logs.append("a", {tagged(1, {"x"}), tagged(2, {"x", "y"}), tagged(3, {}), tagged(4, {"x"})});
