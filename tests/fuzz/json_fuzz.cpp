@@ -55,7 +55,8 @@ std::size_t count_values(const json& value) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size};
   const auto read = parse_json(text);
-  if (json::accept(text)) {
+  // The library takes a NUL for the end of the text, whatever follows it.
+  if (text.find('\0') == text.npos && json::accept(text)) {
     const auto depth_refused = !read && read.error().message.find("nested") != std::string::npos;
     require(depth_refused || (read.has_value() && *read == json::parse(text)),
             "what a strict parser takes is read as it reads it");
