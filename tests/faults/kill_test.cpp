@@ -73,7 +73,7 @@ private:
     for (auto& each : everybody_) {
       each->join(stage_, part_);
     }
-    const milliseconds life(20 + dice_() % 1200);
+    const milliseconds life = milliseconds(20 + dice_() % 1200) * patience;
     load_until_killed(life);
     for (auto& each : everybody_) {
       REQUIRE(each->killed(stage_, part_) == "");
