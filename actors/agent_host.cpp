@@ -4,6 +4,7 @@
 #include "actors/agent_probe.hpp"
 #include "actors/agent_runtime.hpp"
 #include "actors/agent_session.hpp"
+#include "actors/patch_reader.hpp"
 
 namespace tidemark {
 
@@ -31,6 +32,10 @@ agent_session_actor agent_host::spawn_session(const std::string& workspace, work
 
 agent_probe_actor agent_host::spawn_probe() {
   return spawn_agent_probe(state_->system, state_->thread.unit(), state_->runtime);
+}
+
+patch_reader_actor agent_host::spawn_patch_reader() {
+  return tidemark::spawn_patch_reader(state_->system, state_->thread.unit(), state_->runtime);
 }
 
 const agent_options& agent_host::options() const {

@@ -14,7 +14,7 @@ namespace tidemark {
 class agent_host {
 public:
   agent_host(caf::actor_system& system, agent_options options, instruments& metrics);
-  /// Precondition: all sessions and the probe have been stopped. Joins the I/O thread.
+  /// Precondition: all that it spawned has been stopped. Joins the I/O thread.
   ~agent_host();
   agent_host(const agent_host&) = delete;
   agent_host& operator=(const agent_host&) = delete;
@@ -25,6 +25,9 @@ public:
 
   /// The capability probe.
   agent_probe_actor spawn_probe();
+
+  /// Reads what turns changed.
+  patch_reader_actor spawn_patch_reader();
 
   [[nodiscard]] const agent_options& options() const;
 

@@ -33,6 +33,8 @@ struct agent_options {
   std::chrono::milliseconds interrupt_grace{5'000};     ///< in-band interrupt before escalation
   std::chrono::milliseconds kill_grace{2'000};          ///< TERM before KILL
   std::chrono::milliseconds probe_limit{30'000};
+  bool snapshots = false; ///< record what each turn changes in the workspace's files
+  std::chrono::milliseconds snapshot_limit{30'000}; ///< of one record; then there is none
 };
 
 } // namespace tidemark

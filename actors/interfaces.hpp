@@ -60,6 +60,9 @@ struct probe_result {
 };
 using probe_ptr = std::shared_ptr<const probe_result>;
 
+/// What a turn changed, as a patch.
+using patch_ptr = std::shared_ptr<const expected<std::string>>;
+
 } // namespace tidemark
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::append_ptr)
@@ -72,6 +75,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::session_report_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summary_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summaries_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::probe_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::patch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::stop_force)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_info_ptr)
@@ -138,6 +142,12 @@ using agent_probe_actor = caf::typed_actor<
   caf::replies_to<list_atom>::with<probe_ptr>,
   /// Probe now; bounded in time.
   caf::replies_to<probe_atom>::with<probe_ptr>, caf::replies_to<stop_atom>::with<bool>>;
+
+/// Reads what turns changed from what was recorded of them (one, on the agents' I/O thread).
+using patch_reader_actor = caf::typed_actor<
+  /// Of a workspace and a turn; bounded in time.
+  caf::replies_to<read_atom, std::string, std::string>::with<patch_ptr>,
+  caf::replies_to<stop_atom>::with<bool>>;
 
 /// One terminal with its program, its scrollback and its clients (on the shells' I/O thread). Clients
 /// read it by asking again and again, which is what the terminal's pace follows: a sleeping one is

@@ -8,10 +8,13 @@
 namespace tidemark {
 namespace {
 
+/// What the session finds out beside what the agent says (actors/turn_files.hpp).
+constexpr std::string_view changes = "turn.changes";
+
 /// What only the workspace may say: an adapter that says it is kept, but not believed.
 bool is_ours(std::string_view type) {
-  return type.starts_with("turn.") || type.starts_with("result.") || type.starts_with("workspace.")
-         || type.starts_with("shell.");
+  return (type.starts_with("turn.") && type != changes) || type.starts_with("result.")
+         || type.starts_with("workspace.") || type.starts_with("shell.");
 }
 
 class report_reader {
@@ -72,6 +75,8 @@ private:
       terminal_line_ = e.raw; // our own terminal event carries the agent's line
       return;
     }
+    if (e.type == changes && !live_)
+      return; // it is known too late: the turn has its end
     if (is_ours(e.type) || settles_what_is_settled(e)) {
       if (e.raw)
         opaque(e);

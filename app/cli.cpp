@@ -110,6 +110,8 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
     return run_turns(address_of(line, environment), line.turns, to);
   if (name == "show")
     return run_show(address_of(line, environment), line.show, to);
+  if (name == "diff")
+    return run_diff(address_of(line, environment), line.diff, to);
   if (name == "workspaces")
     return run_workspaces(address_of(line, environment), line.workspaces_json, to);
   return run_with_settings(name, line, environment, to);

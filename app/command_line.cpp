@@ -200,6 +200,14 @@ void add_turns(CLI::App& app, command_line& line) {
   show->add_flag("--full", line.show.full, "Tools' output and reasoning whole.");
   show->add_flag("--json", line.show.as_json, "The events that it is made of, one a line.");
   add_server(show, line);
+  auto* diff = app.add_subcommand("diff", "Print what one turn changed in the files");
+  diff->add_option("turn", line.diff.turn, "Its id, as `turns` and events name it.")->required();
+  diff->add_flag("--stat", line.diff.names_only, "Only which files, and how many lines.");
+  diff->add_flag("--json", line.diff.as_json, "The same as JSON.");
+  diff->footer(
+    "The server records this if agent.snapshots is on (TIDEMARK_AGENT_SNAPSHOTS=true) and git is "
+    "installed.");
+  add_server(diff, line);
 }
 
 void add_token(CLI::App& app, command_line& line) {

@@ -22,6 +22,7 @@ struct command_line {
   tail_options tail;
   events_options events;
   show_options show;
+  diff_options diff;
   turns_options turns;
   verify_options verify;
   token_options token;

@@ -68,6 +68,15 @@ struct show_options {
 /// Prints one turn as people read it.
 int run_show(const api_address& server, const show_options& what, terminal& to);
 
+struct diff_options {
+  std::string turn;
+  bool names_only = false; ///< the files with their counts of lines, not what is in them
+  bool as_json = false;    ///< the event that names the files
+};
+/// Prints what one turn changed in its workspace's files; to a screen neutralised and coloured, else a
+/// patch as it is.
+int run_diff(const api_address& server, const diff_options& what, terminal& to);
+
 struct turns_options {
   std::string workspace;
   std::size_t limit = 20;

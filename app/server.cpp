@@ -7,11 +7,13 @@
 #include "app/exit_code.hpp"
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
+#include "base/thread_priority.hpp"
 #include "http/auth.hpp"
 #include "http/server.hpp"
 #include "process/orphans.hpp"
 #include "storage/instance.hpp"
 
+#include <boost/asio/post.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
@@ -111,10 +113,12 @@ public:
       metrics_(metrics),
       events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}),
       blocking_(what.blocking_threads),
+      background_(1),
       actors_config_(what),
       actors_(actors_config_),
       agents_(actors_, what.agent, metrics),
       terminals_(actors_, what.shell, what.agent, metrics) {
+    boost::asio::post(background_, lower_priority_of_this_thread);
     metrics_.observe_log([&log, directory = what.log.directory] {
       const auto figures = log.figures();
       std::error_code ignored;
@@ -129,11 +133,11 @@ public:
   expected<std::uint16_t> start() {
     std::error_code failed; // then the path stays as it was given
     const auto root = std::filesystem::weakly_canonical(what_.agent.workspace_root, failed);
-    services_.reset(
-      new http_services{what_.http, log_, events_, metrics_, directory_, probe_, blocking_,
-                        failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION,
-                        what_.agent.rights, stopping_, quiet_, what_.agent.settings_path, shells_,
-                        what_.shell.max_message_bytes, what_.rules.max_prompt_bytes});
+    services_.reset(new http_services{
+      what_.http, log_, events_, metrics_, directory_, probe_, blocking_, background_,
+      failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION, what_.agent.rights,
+      stopping_, quiet_, what_.agent.settings_path, patches_, shells_,
+      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -161,6 +165,8 @@ public:
         http_->stop(time_for_readers(began));
       watchdog.now_ending("the agent probe and the log writer");
       stop_actor(self, probe_, "probe", 1s);
+      if (patches_)
+        stop_actor(self, patches_, "patch reader", 1s);
       stop_actor(self, writer_, "log writer", 1s);
     }
     watchdog.now_ending("the I/O threads");
@@ -171,10 +177,13 @@ public:
     shells_ = shells_actor{};
     watchdog.now_ending("work on the disk");
     blocking_.stop();
+    background_.stop();
     blocking_.join();
+    background_.join();
     // A handle that is left over would keep the actor system from ending.
     watch_ = caf::actor{};
     probe_ = agent_probe_actor{};
+    patches_ = patch_reader_actor{};
     directory_ = directory_actor{};
     writer_ = log_writer_actor{};
     watchdog.now_ending("the actors and their agents");
@@ -207,6 +216,8 @@ private:
     deps.max_restarts = what_.workspace_restarts;
     directory_ = spawn_directory(actors_, std::move(deps));
     probe_ = agents_.spawn_probe();
+    if (what_.agent.snapshots)
+      patches_ = agents_.spawn_patch_reader();
     if (what_.shell.enabled)
       shells_ = terminals_.spawn(directory_);
     watch_ = actors_.spawn(watch, writer_, directory_);
@@ -219,6 +230,7 @@ private:
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> quiet_ = false;
   boost::asio::thread_pool blocking_;
+  boost::asio::thread_pool background_;
   actor_config actors_config_;
   caf::actor_system actors_;
   agent_host agents_;
@@ -226,7 +238,8 @@ private:
   log_writer_actor writer_;
   directory_actor directory_;
   agent_probe_actor probe_;
-  shells_actor shells_; ///< empty: switched off
+  patch_reader_actor patches_; ///< empty: nothing is recorded
+  shells_actor shells_;        ///< empty: switched off
   caf::actor watch_;
   std::unique_ptr<http_services> services_;
   std::unique_ptr<http_server> http_;

@@ -249,6 +249,12 @@ std::vector<setting> agent_settings() {
     duration("agent.kill_grace", "SIGTERM before SIGKILL.", MEMBER(agent.kill_grace)),
     duration("agent.probe_limit", "Time for the agent to tell its version and tools.",
              MEMBER(agent.probe_limit)),
+    toggle(
+      "agent.snapshots",
+      "Record the workspace's files before and after each turn, for `tidemark diff`; needs git.",
+      MEMBER(agent.snapshots)),
+    duration("agent.snapshot_limit", "Time for one such record; a turn that takes longer has none.",
+             MEMBER(agent.snapshot_limit)),
     bytes("agent.max_line", "Longest line of an agent's output kept whole.",
           MEMBER(agent.max_line_bytes)),
     bytes("agent.max_unsynced", "Output that waits for the log before reading pauses.",

@@ -20,8 +20,9 @@ caf::actor_system_config& configured(caf::actor_system_config& c) {
 struct bench_server::parts {
   parts(const event_log& log, hub& events)
     : system(configured(config)),
-      services{options, log,    events,  metrics,       directory_actor{}, agent_probe_actor{},
-               pool,    "/tmp", "bench", policy::agent, stopping,          quiet},
+      services{options, log,  events, metrics, directory_actor{}, agent_probe_actor{},
+               pool,    pool, "/tmp", "bench", policy::agent,     stopping,
+               quiet},
       server(system, services) {
     options.port = 0;
     port = server.start().value();

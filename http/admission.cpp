@@ -49,8 +49,9 @@ bool is_framed_doubtfully(const bhttp::request_header<>& head) {
 
 /// A header that decides something and is said twice: each reader would believe another one.
 std::string_view ambiguous(const bhttp::request_header<>& head) {
-  for (const std::string_view name : {"Host", "Origin", "Sec-Fetch-Site", "Authorization",
-                                      "Content-Type", "Idempotency-Key", "Last-Event-ID"})
+  for (const std::string_view name :
+       {"Host", "Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Authorization",
+        "Content-Type", "Idempotency-Key", "Last-Event-ID"})
     if (head.count(boost::beast::string_view{name.data(), name.size()}) > 1)
       return name;
   return {};
@@ -64,11 +65,21 @@ std::string joined(std::vector<std::string> methods) {
   return fmt::format("{}", fmt::join(methods, ", "));
 }
 
-std::optional<request_refusal> refuse_stranger(const bhttp::request_header<>& head, bool with_body,
+/// A link to the inspector on a page of somebody else, followed into a window of its own (Fetch Metadata
+/// Request Headers, W3C): the page that linked sees nothing of it, and no token goes along.
+bool is_followed_link(const bhttp::request_header<>& head, const router::match& route) {
+  return head.method() == bhttp::verb::get && head["Sec-Fetch-Mode"] == "navigate"
+         && head["Sec-Fetch-Dest"] == "document"
+         && (route.path_template == "/ui" || route.path_template == "/ui/");
+}
+
+std::optional<request_refusal> refuse_stranger(const bhttp::request_header<>& head,
+                                               const router::match& route, bool with_body,
                                                const http_options& options) {
   const auto origin = value(head, bhttp::field::origin);
   const auto site = head["Sec-Fetch-Site"];
-  if (auto foreign = refuse_site({site.data(), site.size()}); !foreign.empty())
+  if (auto foreign = refuse_site({site.data(), site.size()});
+      !foreign.empty() && !is_followed_link(head, route))
     return refusal(403, "forbidden", std::move(foreign));
   const auto any_host = options.asks_token() || options.insecure_no_auth;
   if (auto stranger = refuse_origin(value(head, bhttp::field::host), origin, any_host);
@@ -107,7 +118,7 @@ std::optional<request_refusal> refuse_request(const bhttp::request_header<>& hea
     return refusal(400, "invalid_argument", "the header Host is missing");
   if (const auto twice = ambiguous(head); !twice.empty())
     return refusal(400, "invalid_argument", fmt::format("the header {} is given twice", twice));
-  if (auto stranger = refuse_stranger(head, with_body, options))
+  if (auto stranger = refuse_stranger(head, route, with_body, options))
     return stranger;
   // Whatever a token may do: at a path without a handler there is nothing to forbid.
   auto entry = authenticate(bearer_token(value(head, bhttp::field::authorization)));

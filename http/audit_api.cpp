@@ -66,6 +66,9 @@ public:
   /// What the reader comes back with.
   [[nodiscard]] std::string cursor_text() const { return cursor_at(last_seen()); }
 
+  /// Whether what is left is a look at much of the log, as far as the last stretch could tell.
+  [[nodiscard]] bool is_long() const { return is_long_; }
+
   /// Blocks on the disk.
   expected<stretch> read(std::size_t most_events, std::size_t most_bytes) {
     if (!begun_)
@@ -85,6 +88,7 @@ public:
     if (!read)
       return tl::make_unexpected(read.error());
     next_ = read->next;
+    is_long_ = query_->to_look_at(next_).value_or(0) > most_looked_at;
     looked_at_ += read->looked_at;
     out.looked_at = read->looked_at;
     out.next = next_;
@@ -96,6 +100,7 @@ public:
   void ask_anew() {
     head_ = log_.head();
     query_.emplace(log_, what_.filter, what_.way);
+    is_long_ = false;
   }
 
 private:
@@ -133,7 +138,17 @@ private:
   position next_;
   std::size_t looked_at_ = 0;
   bool begun_ = false;
+  bool is_long_ = false;
 };
+
+/// One stretch of work, where it holds nobody up.
+task<expected<stretch>> look(exchange& with, std::shared_ptr<search> from, std::size_t most_events,
+                             std::size_t most_bytes) {
+  const auto read = [from, most_events, most_bytes] { return from->read(most_events, most_bytes); };
+  if (from->is_long())
+    co_return co_await with.in_background(read);
+  co_return co_await with.blocking(read);
+}
 
 json gap_facts(const search& of) {
   auto facts = json::object();
@@ -157,22 +172,22 @@ std::string to_json(const page& p, const search& of) {
                      p.events, of.cursor_text(), of.head().value, of.looked_at(), p.complete);
 }
 
-/// Looks on until the page is full, its time is up or nothing is left. Blocks on the disk.
-expected<page> read_page(search& from) {
+/// Looks on until the page is full, its time is up or nothing is left.
+task<expected<page>> read_page(exchange& with, std::shared_ptr<search> from) {
   auto out = page{};
-  const auto limit = std::min(from.request().limit.value_or(default_limit), max_limit);
+  const auto limit = std::min(from->request().limit.value_or(default_limit), max_limit);
   const auto until = clock::now() + page_time;
   do {
-    auto more = from.read(limit - out.count, page_bytes - out.events.size());
+    const auto more = co_await look(with, from, limit - out.count, page_bytes - out.events.size());
     if (!more)
-      return tl::make_unexpected(more.error());
+      co_return tl::make_unexpected(more.error());
     if (more->events > 0)
       out.events += (out.count > 0 ? "," : "") + more->text;
     out.count += more->events;
     out.complete = more->reached_end;
   } while (!out.complete && out.count < limit && out.events.size() < page_bytes
-           && clock::now() < until);
-  return out;
+           && clock::now() < until && !with.client_left());
+  co_return out;
 }
 
 task<void> send_page(exchange& with, std::shared_ptr<search> from) {
@@ -182,10 +197,9 @@ task<void> send_page(exchange& with, std::shared_ptr<search> from) {
   // Before the first look, so that no event between look and wait is missed.
   const auto registration = services.events.subscribe_all(std::move(on_change));
   const auto deadline = clock::now() + from->request().wait;
-  const auto read = [from] { return read_page(*from); };
   for (;;) {
     const auto was_quiet = services.quiet.load(); // before the look: no event comes after it
-    const auto result = co_await with.blocking(read);
+    const auto result = co_await read_page(with, from);
     if (!result) {
       co_await send_error(with, result.error());
       break;
@@ -245,9 +259,7 @@ private:
     const auto was_quiet = services_.quiet.load(); // before the look: none comes after it
     if (!co_await to_.still_admitted())
       co_return false;
-    const auto wanted = left();
-    const auto read = [from = from_, wanted] { return from->read(wanted, piece_bytes); };
-    auto found = co_await with_.blocking(read);
+    auto found = co_await look(with_, from_, left(), piece_bytes);
     if (!found) {
       co_await to_.tell_failure(std::move(found.error()));
       co_return false;

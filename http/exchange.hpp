@@ -114,16 +114,25 @@ public:
   template <class F>
   task<std::invoke_result_t<F>> blocking(F work);
 
+  /// Likewise on the background pool, for work that may take long and must slow nobody.
+  template <class F>
+  task<std::invoke_result_t<F>> in_background(F work);
+
   /// Begins `work` on the blocking pool. It is run also if nobody asks for its result: it must own
   /// what it touches.
   template <class F>
-  pool_work<std::invoke_result_t<F>> begin(F work);
+  pool_work<std::invoke_result_t<F>> begin(F work) {
+    return begin_on(services().blocking, std::move(work));
+  }
 
   /// Asks a workspace through the directory. `Answer` is the alternative the command is answered with.
   template <class Answer>
   task<expected<Answer>> ask(std::string workspace, bool create, command what);
 
 protected:
+  template <class F>
+  pool_work<std::invoke_result_t<F>> begin_on(boost::asio::thread_pool& pool, F work);
+
   /// While this exists, the server and this thread's io_context do: held by work on other threads.
   [[nodiscard]] virtual std::shared_ptr<void> hold_server() = 0;
 };
@@ -142,7 +151,7 @@ task<Result> pool_work<Result>::result() {
 }
 
 template <class F>
-pool_work<std::invoke_result_t<F>> exchange::begin(F work) {
+pool_work<std::invoke_result_t<F>> exchange::begin_on(boost::asio::thread_pool& pool, F work) {
   using result = std::invoke_result_t<F>;
   const auto executor = actors().get_executor();
   auto pending = std::make_shared<typename pool_work<result>::state>(executor);
@@ -165,13 +174,19 @@ pool_work<std::invoke_result_t<F>> exchange::begin(F work) {
       done->back.cancel();
     });
   };
-  boost::asio::post(services().blocking, std::move(job));
+  boost::asio::post(pool, std::move(job));
   return begun;
 }
 
 template <class F>
 task<std::invoke_result_t<F>> exchange::blocking(F work) {
   auto begun = begin(std::move(work));
+  co_return co_await begun.result();
+}
+
+template <class F>
+task<std::invoke_result_t<F>> exchange::in_background(F work) {
+  auto begun = begin_on(services().background, std::move(work));
   co_return co_await begun.result();
 }
 

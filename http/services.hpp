@@ -22,13 +22,15 @@ struct http_services {
   instruments& metrics;
   directory_actor directory;
   agent_probe_actor probe;
-  boost::asio::thread_pool& blocking; ///< for everything that reads the disk
+  boost::asio::thread_pool& blocking;   ///< for everything that reads the disk
+  boost::asio::thread_pool& background; ///< of low priority: looks at the whole log, hash chains
   std::string workspace_root;
   std::string version;
   policy rights = policy::agent;
   std::atomic<bool>& stopping;               ///< set when shutdown has begun
   std::atomic<bool>& quiet;                  ///< set when it has come so far that no event follows
   std::string settings_path = {};            ///< SETTINGS_PATH: model providers
+  patch_reader_actor patches = {};           ///< empty: nothing is recorded (agent.snapshots)
   shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
   std::size_t max_prompt_bytes = 32 << 20;

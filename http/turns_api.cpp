@@ -283,6 +283,38 @@ task<void> get(exchange& with) {
     co_await send_error(with, text.error());
 }
 
+/// What the turn changed, as a patch that people and `git apply` read.
+task<void> diff(exchange& with) {
+  const auto at = address_of(with);
+  if (!at) {
+    co_await send_error(with, at.error());
+    co_return;
+  }
+  const auto known = co_await stored_turn(with, *at);
+  if (!known) {
+    co_await send_error(with, known.error());
+    co_return;
+  }
+  const auto& services = with.services();
+  if (!services.patches) {
+    const auto off =
+      error{errc::unsupported, "what turns change is not recorded: agent.snapshots is off"};
+    co_await send_error(with, off);
+    co_return;
+  }
+  const auto deadline = services.options.answer_deadline;
+  const auto patch = co_await with.actors().ask<patch_ptr>(
+    deadline, services.patches, read_atom::value, at->workspace, at->turn);
+  if (!patch || !**patch) {
+    auto why = patch ? (*patch)->error() : patch.error();
+    if (why.code == errc::not_found)
+      why.message = "what this turn changed was not recorded, or it has not ended";
+    co_await send_error(with, why);
+    co_return;
+  }
+  co_await with.send_text(200, "text/x-diff; charset=utf-8", ***patch);
+}
+
 /// Cancel or interrupt: both stop exactly the named turn and say whether there was something to stop.
 task<void> end_turn(exchange& with, turn_address at, command what) {
   const auto reply = co_await with.ask<cancel_reply>(at.workspace, false, std::move(what));
@@ -338,6 +370,7 @@ void add_turn_routes(router& to) {
   to.add("GET", "/api/v1/workspaces/{id}/turns/{turn}", get);
   to.add("DELETE", "/api/v1/workspaces/{id}/turns/{turn}", cancel);
   to.add("POST", "/api/v1/workspaces/{id}/turns/{turn}/interrupt", interrupt);
+  to.add("GET", "/api/v1/workspaces/{id}/turns/{turn}/diff", diff);
 }
 
 } // namespace tidemark

@@ -39,7 +39,7 @@ task<void> verify(exchange& with) {
       return tl::make_unexpected(report.error());
     return verdict{std::move(*stream), std::move(*report)};
   };
-  const auto result = co_await with.blocking(check);
+  const auto result = co_await with.in_background(check);
   if (!result) {
     co_await send_error(with, result.error());
     co_return;

@@ -25,15 +25,18 @@ bool may_be_unsearchable(const std::vector<std::string>& types) {
   return std::ranges::any_of(types, [](const auto& each) { return fits(each, "item.delta"); });
 }
 
-/// As it stands in the data of an event.
-bool contains(std::string_view data, std::string_view text) {
-  const auto quoted = quote_json(text);
-  return data.find(std::string_view{quoted}.substr(1, quoted.size() - 2)) != data.npos;
+std::string without_quotes(const std::string& quoted) {
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 } // namespace
 
-bool audit_filter::matches(const event_view& e) const {
+audit_matcher::audit_matcher(audit_filter what)
+  : filter_(std::move(what)),
+    stored_text_(without_quotes(quote_json(filter_.text))) {}
+
+bool audit_matcher::operator()(const event_view& e) const {
+  const auto& [types, workspaces, turn, tool, outcome, text, since, until] = filter_;
   const auto among = [](const std::vector<std::string>& wanted, std::string_view value) {
     return wanted.empty()
            || std::ranges::any_of(wanted, [&](const auto& each) { return each == value; });
@@ -45,7 +48,7 @@ bool audit_filter::matches(const event_view& e) const {
     return false;
   if ((since && e.time < *since) || (until && e.time >= *until))
     return false;
-  if (!text.empty() && !contains(e.data, text))
+  if (e.data.find(stored_text_) == e.data.npos)
     return false;
   if (tool.empty() && outcome.empty())
     return true;
@@ -56,7 +59,7 @@ bool audit_filter::matches(const event_view& e) const {
 
 audit_query::audit_query(const event_log& log, audit_filter what, direction way)
   : log_(log),
-    filter_(std::move(what)),
+    matches_(std::move(what)),
     way_(way) {}
 
 bool audit_query::is_past(position at) const {
@@ -64,35 +67,36 @@ bool audit_query::is_past(position at) const {
 }
 
 expected<void> audit_query::prepare() {
+  const auto& filter = matches_.filter();
   if (prepared_)
     return {};
   window_ = {position{1}, log_.head()};
-  if (filter_.since) {
-    const auto first = log_.position_at(*filter_.since);
+  if (filter.since) {
+    const auto first = log_.position_at(*filter.since);
     if (!first)
       return tl::unexpected(first.error());
     window_.first = *first;
   }
-  if (filter_.until) {
-    const auto beyond = log_.position_at(filter_.until->plus(longest_wait));
+  if (filter.until) {
+    const auto beyond = log_.position_at(filter.until->plus(longest_wait));
     if (!beyond)
       return tl::unexpected(beyond.error());
     window_.last = std::min(window_.last, position{beyond->value - 1});
   }
   groups_.clear();
-  if (!filter_.tool.empty())
-    groups_.push_back({audit_term::tool(filter_.tool)});
-  if (!filter_.outcome.empty())
-    groups_.push_back({audit_term::outcome(filter_.outcome)});
+  if (!filter.tool.empty())
+    groups_.push_back({audit_term::tool(filter.tool)});
+  if (!filter.outcome.empty())
+    groups_.push_back({audit_term::outcome(filter.outcome)});
   if (auto added = add_type_group(); !added)
     return added;
-  if (!groups_.empty() && !filter_.turn.empty())
-    groups_.push_back({audit_term::turn(filter_.turn)});
-  if (!groups_.empty() && !filter_.workspaces.empty()) {
+  if (!groups_.empty() && !filter.turn.empty())
+    groups_.push_back({audit_term::turn(filter.turn)});
+  if (!groups_.empty() && !filter.workspaces.empty()) {
     auto& group = groups_.emplace_back();
-    std::ranges::transform(filter_.workspaces, std::back_inserter(group), audit_term::workspace);
+    std::ranges::transform(filter.workspaces, std::back_inserter(group), audit_term::workspace);
   }
-  if (groups_.empty() && !filter_.turn.empty())
+  if (groups_.empty() && !filter.turn.empty())
     if (auto narrowed = narrow_by_turn(); !narrowed)
       return narrowed;
   prepared_ = true;
@@ -101,10 +105,11 @@ expected<void> audit_query::prepare() {
 
 /// A family of types stands for those of it that the log has.
 expected<void> audit_query::add_type_group() {
-  if (filter_.types.empty() || may_be_unsearchable(filter_.types))
+  const auto& filter = matches_.filter();
+  if (filter.types.empty() || may_be_unsearchable(filter.types))
     return {};
   std::vector<std::string> group;
-  for (const auto& type : filter_.types) {
+  for (const auto& type : filter.types) {
     if (!type.ends_with('*')) {
       group.push_back(audit_term::type(type));
       continue;
@@ -120,7 +125,8 @@ expected<void> audit_query::add_type_group() {
 
 /// A turn begins and, once it has ended, ends with events that have terms: between them lie all others.
 expected<void> audit_query::narrow_by_turn() {
-  const auto turn = audit_term::turn(filter_.turn);
+  const auto& filter = matches_.filter();
+  const auto turn = audit_term::turn(filter.turn);
   const auto searchable = log_.searchable_from();
   if (searchable > window_.first)
     return {}; // it may have begun before the log had terms
@@ -145,6 +151,15 @@ expected<void> audit_query::narrow_by_turn() {
   if (*end)
     window_.last = std::min(window_.last, last->value_or(window_.last));
   return {};
+}
+
+expected<std::uint64_t> audit_query::to_look_at(position from) {
+  if (auto ready = prepare(); !ready)
+    return tl::unexpected(ready.error());
+  const auto first =
+    way_ == direction::oldest_first ? std::max(from, window_.first) : window_.first;
+  const auto last = way_ == direction::oldest_first ? window_.last : std::min(from, window_.last);
+  return groups_.empty() && first <= last ? last.value - first.value + 1 : 0;
 }
 
 expected<position> audit_query::start() {
@@ -174,7 +189,7 @@ expected<audit_query::progress> audit_query::read(position from, read_limits lim
       stopped = e.global;
       return false;
     }
-    return !filter_.matches(e) || visit(e);
+    return !matches_(e) || visit(e);
   };
   const auto read = log_.search(by_search ? groups_ : term_groups{}, from, way_, limits, select);
   if (!read)

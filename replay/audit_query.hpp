@@ -18,8 +18,19 @@ struct audit_filter {
   std::string text;               ///< stands in the event's data, letter for letter
   std::optional<timestamp> since; ///< not before this
   std::optional<timestamp> until; ///< before this
+};
 
-  [[nodiscard]] bool matches(const event_view& e) const;
+/// Whether an event is what a filter asks for.
+class audit_matcher {
+public:
+  explicit audit_matcher(audit_filter what);
+
+  [[nodiscard]] bool operator()(const event_view& e) const;
+  [[nodiscard]] const audit_filter& filter() const { return filter_; }
+
+private:
+  audit_filter filter_;
+  std::string stored_text_; ///< the text asked for, as it stands in the data of an event
 };
 
 /// One question to the log, answered in stretches, so that whoever asks can say how far it is and stop.
@@ -47,6 +58,10 @@ public:
   /// Where a reader without a place of its own starts: at the oldest or the newest event asked for.
   expected<position> start();
 
+  /// How many events from `from` on are looked at one by one, for want of a condition that the log
+  /// has terms for; 0 if it has. Errors: those of event_log::search.
+  expected<std::uint64_t> to_look_at(position from);
+
 private:
   /// Positions, both ends included; empty if `last` is before `first`.
   struct window {
@@ -60,7 +75,7 @@ private:
   [[nodiscard]] bool is_past(position at) const;
 
   const event_log& log_;
-  const audit_filter filter_;
+  const audit_matcher matches_;
   const direction way_;
   bool prepared_ = false;
   window window_;

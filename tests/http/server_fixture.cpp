@@ -37,7 +37,7 @@ struct server_fixture::parts {
       };
     });
     services.reset(new http_services{f.options, f.seen, f.events, f.metrics, directory, probe, pool,
-                                     "/tmp", "1.2.3", policy::agent, f.stopping, f.quiet});
+                                     pool, "/tmp", "1.2.3", policy::agent, f.stopping, f.quiet});
     server = std::make_unique<http_server>(system, *services);
   }
 

@@ -60,6 +60,25 @@ SCENARIO("B76: requests of foreign pages are refused without effect, with a toke
   }
 }
 
+SCENARIO("a link to the inspector may stand on any page, and nothing but a link") {
+  const scene stage;
+  const auto status_of = [&](const std::string& path, const char* mode, const char* destination) {
+    return stage.client
+      .send({.path = path,
+             .headers = {{"Sec-Fetch-Site", "cross-site"},
+                         {"Sec-Fetch-Mode", mode},
+                         {"Sec-Fetch-Dest", destination}}})
+      .status;
+  };
+  CHECK(status_of("/ui/", "navigate", "document") != 403);
+  CHECK(status_of("/ui", "navigate", "document") == 308);
+  CHECK(status_of("/ui/", "navigate", "iframe") == 403);
+  CHECK(status_of("/ui/", "no-cors", "document") == 403);
+  CHECK(status_of("/ui/assets/index.js", "navigate", "document") == 403);
+  CHECK(status_of("/api/v1/events", "navigate", "document") == 403);
+  CHECK(status_of("/metrics", "navigate", "document") == 403);
+}
+
 SCENARIO("B76: without a token a name that is made to point here is refused") {
   const scene stage({.token = ""});
   for (const char* host : {"evil.example", "evil.example:7021", "127.0.0.1.evil.example"}) {

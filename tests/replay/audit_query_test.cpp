@@ -33,8 +33,9 @@ struct audited_log {
 
   [[nodiscard]] positions naive(const audit_filter& filter) const {
     positions out;
+    const audit_matcher matches{filter};
     const auto visit = [&](const event_view& e) {
-      if (filter.matches(e))
+      if (matches(e))
         out.push_back(e.global.value);
       return true;
     };

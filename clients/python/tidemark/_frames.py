@@ -12,6 +12,7 @@ LINE_END = re.compile(rb"\r\n|\n|\r")
 class Frame:
     type: str
     data: str
+    id: str  # as the server set it last; empty: never
     retry: Optional[float]  # seconds; set if the server suggested it with this frame
 
 
@@ -22,6 +23,7 @@ class FrameParser:
         self._line: List[bytes] = []  # pieces of the line that has not ended
         self._held = b""  # a CR that a LF may follow
         self._type = ""
+        self._id = ""
         self._data: List[str] = []
         self._retry: Optional[float] = None
 
@@ -47,12 +49,14 @@ class FrameParser:
             self._data.append(text.decode("utf-8", "replace"))
         elif name == b"event":
             self._type = text.decode("utf-8", "replace")
+        elif name == b"id":
+            self._id = text.decode("utf-8", "replace")
         elif name == b"retry" and text.isdigit():
             self._retry = int(text) / 1000
 
     def _dispatch(self, frames: List[Frame]) -> None:
         if self._data:
-            frames.append(Frame(self._type or "message", "\n".join(self._data), self._retry))
+            frames.append(Frame(self._type or "message", "\n".join(self._data), self._id, self._retry))
             self._retry = None
         self._type = ""
         self._data = []

@@ -6,11 +6,11 @@ import json
 import socket
 import threading
 import time
-from typing import Any, Dict, Generator, Generic, Iterator, List, Optional, Sequence, TypeVar
+from typing import Any, Dict, Generator, Generic, Iterator, List, Optional, TypeVar, Union
 
 from ._connection import BROKEN, Connection
 from ._frames import Frame, FrameParser
-from ._place import Cursor, Place
+from ._place import LogPlace, Place
 from ._waiting import delay_after
 from .errors import Gap, GapError, TidemarkError, error_of, error_of_problem, protocol_error, unreachable
 
@@ -29,12 +29,10 @@ class EventStream(Generic[T]):
     """An iterator of events. `close()` ends it, from any thread, also while another one waits in it; so do the end of
     a `with` and the end of its life."""
 
-    def __init__(self, connection: Connection, path: str, *, after: Optional[Cursor], types: Sequence[str],
-                 turn: Optional[str], raw: bool, gap: str, retry_for: float) -> None:
+    def __init__(self, connection: Connection, path: str, query: Dict[str, Any], place: Union[Place, LogPlace], *,
+                 gap: str, retry_for: float) -> None:
         if gap not in ("error", "value"):
             raise ValueError('gap is "error" or "value"')
-        query = {"types": ",".join(types) or None, "turn": turn, "raw": raw or None}
-        place = Place(after, dense=not types and turn is None)
         self._reader = _Reader(connection, path, query, place, gap, retry_for)
         self._batches = self._reader.read()
         self._ready: List[T] = []  # what is read and not yet given, the next one last
@@ -74,8 +72,8 @@ class EventStream(Generic[T]):
 
 
 class _Reader:
-    def __init__(self, connection: Connection, path: str, query: Dict[str, Any], place: Place, gap: str,
-                 retry_for: float) -> None:
+    def __init__(self, connection: Connection, path: str, query: Dict[str, Any], place: Union[Place, LogPlace],
+                 gap: str, retry_for: float) -> None:
         self._connection = connection
         self._path = path
         self._query = query
@@ -84,7 +82,6 @@ class _Reader:
         self._retry_for = retry_for
         self._retry = FIRST_WAIT
         self._heard = False  # on this connection
-        self._elsewhere: Optional[Dict[str, int]] = None  # where the stream begins if not here: a gap has to follow
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._open: Optional[socket.socket] = None  # guarded by the lock
@@ -104,7 +101,7 @@ class _Reader:
         away_since = time.monotonic()
         while not self._closed.is_set():
             self._heard = False
-            self._elsewhere = None
+            self._place.connect()
             try:
                 yield from self._connect()
                 failure = unreachable("the stream ended")
@@ -171,33 +168,27 @@ class _Reader:
             raise protocol_error(f'a frame "{frame.type}" is no JSON') from None
         if frame.type == "overload":
             raise TidemarkError("overload", 200, "the server has too many readers", True, self._retry)
-        if self._elsewhere is not None and frame.type != "gap":
+        if self._place.expects_gap and frame.type != "gap":
             raise protocol_error("the stream went on elsewhere without a word")
         self._heard = True
         if frame.type == "hello":
-            self._begin(data)
+            self._place.begin(data)
         elif frame.type == "gap":
             batch.append(self._pass(data))
         elif frame.type == "end":
             raise _Over
         elif frame.type == "error":
             raise error_of_problem(data)
-        elif self._place.take(data):
+        elif frame.type == "progress":
+            self._place.pass_by(data)
+        elif self._place.take(data, frame.id):
             batch.append(data)
 
-    def _begin(self, hello: Dict[str, int]) -> None:
-        if self._place.fits(hello["epoch"], hello["resumed_after"]):
-            self._place.move_to(hello["epoch"], hello["resumed_after"])
-        else:
-            self._elsewhere = hello
-
     def _pass(self, data: Dict[str, Any]) -> Gap:
-        gap = Gap(data["reason"], data["requested"], data["first"], data["head"], data["epoch"])
+        gap = Gap(data["reason"], data["requested"], data.get("first", 1), data["head"], data["epoch"])
         if self._gap == "error":
             raise GapError(gap)
-        if self._elsewhere is not None:
-            self._place.move_to(self._elsewhere["epoch"], self._elsewhere["resumed_after"])
-        self._elsewhere = None
+        self._place.leap(gap)
         return gap
 
 

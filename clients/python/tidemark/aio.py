@@ -24,6 +24,22 @@ class Client:
     async def workspaces(self) -> List[types.Workspace]:
         return await asyncio.to_thread(self._client.workspaces)
 
+    async def search(self, *, newest_first: bool = False, page_size: Optional[int] = None,
+                     after: Optional[Cursor] = None, **conditions: Any) -> AsyncGenerator[types.Event, None]:
+        found = self._client.search_pages(newest_first=newest_first, page_size=page_size, after=after, **conditions)
+        while (page := await asyncio.to_thread(next, found, None)) is not None:
+            for event in page["events"]:
+                yield event
+
+    @overload
+    def events(self, *, gap: Literal["error"] = ..., **options: Any) -> AsyncGenerator[types.Event, None]: ...
+
+    @overload
+    def events(self, *, gap: Literal["value"], **options: Any) -> AsyncGenerator[Union[types.Event, Gap], None]: ...
+
+    def events(self, *, gap: Any = "error", **options: Any) -> AsyncGenerator[Any, None]:
+        return _iterate(self._client.events(gap=gap, **options))
+
     async def health(self) -> types.Health:
         return await asyncio.to_thread(self._client.health)
 

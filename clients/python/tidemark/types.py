@@ -313,6 +313,38 @@ class TurnStartedData(_TurnStartedData, total=False):
     start: str
 
 
+class _TurnChanges(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["turn.changes"]
+    turn: TurnId
+    data: TurnChangesData
+
+
+class TurnChanges(_TurnChanges, total=False):
+    """What the turn changed in the files of its workspace, if that is recorded (`agent.snapshots`)."""
+    raw: str
+    hash: str
+
+
+class TurnChangesData(TypedDict, total=False):
+    """Either what is known, or `problem`."""
+    files: List[ChangedFile]
+    count: int
+    incomplete: bool
+    problem: str
+
+
+class ChangedFile(TypedDict):
+    path: str
+    change: Literal["created", "changed", "deleted"]
+    added: Optional[int]
+    removed: Optional[int]
+
+
 class _TurnCompleted(TypedDict):
     workspace: WorkspaceId
     epoch: int
@@ -965,6 +997,7 @@ KnownEvent = Union[
     WorkspaceCreated,
     TurnQueued,
     TurnStarted,
+    TurnChanges,
     TurnCompleted,
     SessionStarted,
     SessionLost,

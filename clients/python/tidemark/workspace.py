@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Literal, Mapping, Optional, Sequence, Un
 
 from . import types
 from ._connection import Connection
-from ._place import Cursor
+from ._place import Cursor, Place
 from ._reader import EventStream
 from .errors import Gap
 
@@ -93,8 +93,9 @@ class Workspace:
 
         The iteration raises TidemarkError where the server refuses, or is away for too long.
         """
-        return EventStream(self._connection, f"{self._path}/events", after=after, types=types, turn=turn, raw=raw,
-                           gap=gap, retry_for=retry_for)
+        query = {"types": ",".join(types) or None, "turn": turn, "raw": raw or None}
+        place = Place(after, dense=not types and turn is None)
+        return EventStream(self._connection, f"{self._path}/events", query, place, gap=gap, retry_for=retry_for)
 
     def result(self, turn: str, *, retry_for: float = AWAY) -> types.Turn:
         """Waits until the turn has ended, however that may be (`status` says how), and gives it back."""

@@ -1,9 +1,11 @@
 import { errorOf, TidemarkError, unreachable } from "./errors.js";
 import { delayAfter, sleep } from "./waiting.js";
 
+export type Query = Record<string, string | number | boolean | undefined>;
+
 export interface Call {
   method?: "GET" | "POST" | "PUT" | "DELETE";
-  query?: Record<string, string | number | boolean | undefined>;
+  query?: Query;
   headers?: Record<string, string>;
   body?: unknown;
   signal?: AbortSignal | undefined;

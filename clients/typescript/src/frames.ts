@@ -4,6 +4,8 @@ import { unreachable } from "./errors.js";
 export interface Frame {
   type: string;
   data: string;
+  /** As the server set it last; empty if it never did. */
+  id: string;
   /** Milliseconds; set if the server suggested it with this frame. */
   retry: number | undefined;
 }
@@ -18,10 +20,12 @@ export async function* framesOf(
 ): AsyncGenerator<Frame, void, undefined> {
   let frames: Frame[] = [];
   let retry: number | undefined;
+  let id = "";
   const parser = createParser({
     onRetry: (milliseconds) => (retry = milliseconds),
     onEvent: (event) => {
-      frames.push({ type: event.event ?? "message", data: event.data, retry });
+      id = event.id ?? id;
+      frames.push({ type: event.event ?? "message", data: event.data, id, retry });
       retry = undefined;
     },
   });

@@ -1,6 +1,6 @@
-export { Tidemark, type TidemarkOptions } from "./client.js";
+export { Tidemark, type AuditSelection, type SearchOptions, type TidemarkOptions } from "./client.js";
 export { GapError, TidemarkError } from "./errors.js";
-export type { EventOptions } from "./reader.js";
+export type { EventOptions, Reading, Selection } from "./reader.js";
 export { cursorOf } from "./types.js";
 export type {
   Cursor, Event, EventEnvelope, EventOf, EventType, Gap, Health, Problem, Readiness, Turn, TurnAccepted,

@@ -1,11 +1,12 @@
-import type { Connection } from "./connection.js";
+import type { Connection, Query } from "./connection.js";
 import { errorOf, errorOfProblem, GapError, protocolError, TidemarkError, unreachable } from "./errors.js";
 import { framesOf, type Frame } from "./frames.js";
-import { Place } from "./place.js";
-import type { Cursor, Event, Gap, GapFrame, HelloFrame, Problem } from "./types.js";
+import type { Place } from "./place.js";
+import type { AuditProgress, Cursor, Event, Gap, GapFrame, HelloFrame, Problem } from "./types.js";
 import { delayAfter, sleep } from "./waiting.js";
 
-export interface EventOptions {
+/** Which events are read. */
+export interface Selection {
   /** Begin behind this event; without it at the first there is. */
   after?: Cursor | undefined;
   /** Only these types; a trailing `*` matches a family (`item.*`). */
@@ -14,6 +15,10 @@ export interface EventOptions {
   turn?: string | undefined;
   /** With the agent's own lines, as `raw`. */
   raw?: boolean | undefined;
+}
+
+/** How they are read. */
+export interface Reading {
   /**
    * What happens where events are not there any more: `error` (the default) throws a GapError, `value` gives a Gap
    * and goes on behind it.
@@ -24,6 +29,8 @@ export interface EventOptions {
   /** For how long a server may be away before the reading fails, in milliseconds. By default 5 minutes. */
   retryFor?: number | undefined;
 }
+
+export interface EventOptions extends Selection, Reading {}
 
 /** What came of one connection to the stream. */
 type Outcome = { over: true } | { over: false; failure: TidemarkError };
@@ -38,17 +45,18 @@ const firstWait = 500; // milliseconds, until the server suggests one
 export class EventReader {
   readonly #connection: Connection;
   readonly #path: string;
-  readonly #options: EventOptions;
+  readonly #query: Query;
   readonly #place: Place;
+  readonly #options: Reading;
   #retry = firstWait;
   #heard = false; // on this connection
-  #elsewhere: HelloFrame | undefined; // where the stream begins if not here: a gap has to follow
 
-  constructor(connection: Connection, path: string, options: EventOptions) {
+  constructor(connection: Connection, path: string, query: Query, place: Place, options: Reading) {
     this.#connection = connection;
     this.#path = path;
+    this.#query = query;
+    this.#place = place;
     this.#options = options;
-    this.#place = new Place(options.after, !options.types?.length && options.turn === undefined);
   }
 
   async *read(): AsyncGenerator<Event | Gap, void, undefined> {
@@ -57,7 +65,7 @@ export class EventReader {
     let awaySince = Date.now();
     while (!signal?.aborted) {
       this.#heard = false;
-      this.#elsewhere = undefined;
+      this.#place.connect();
       const outcome = yield* this.#connect();
       if (outcome.over || signal?.aborted) return;
       if (this.#heard && outcome.failure.code !== "protocol") {
@@ -71,19 +79,14 @@ export class EventReader {
   }
 
   async *#connect(): AsyncGenerator<Event | Gap, Outcome, undefined> {
-    const { types, turn, raw, signal } = this.#options;
+    const { signal } = this.#options;
     const attempt = new AbortController();
     const stop = () => attempt.abort(signal?.reason);
     signal?.addEventListener("abort", stop);
     try {
       const response = await this.#connection.attempt(this.#path, {
         headers: { Accept: "text/event-stream" },
-        query: {
-          after: this.#place.cursor,
-          types: types?.length ? types.join(",") : undefined,
-          turn,
-          raw: raw || undefined,
-        },
+        query: { ...this.#query, after: this.#place.cursor },
         signal: attempt.signal,
       });
       if (response.status === 204) return { over: true };
@@ -105,37 +108,34 @@ export class EventReader {
       if (frame.retry !== undefined) this.#retry = frame.retry;
       const data = parse(frame);
       if (frame.type === "overload") return { over: false, failure: overloaded(this.#retry) };
-      if (this.#elsewhere && frame.type !== "gap")
+      if (this.#place.expectsGap && frame.type !== "gap")
         return { over: false, failure: protocolError("the stream went on elsewhere without a word") };
       this.#heard = true;
       switch (frame.type) {
         case "hello":
-          this.#begin(data as HelloFrame);
+          this.#place.begin(data as HelloFrame);
           break;
         case "gap":
           yield this.#pass(data as GapFrame);
+          break;
+        case "progress":
+          this.#place.passBy(data as AuditProgress);
           break;
         case "end":
           return { over: true };
         case "error":
           return { over: false, failure: errorOfProblem(data as Problem) };
         default:
-          if (this.#place.take(data as Event)) yield data as Event;
+          if (this.#place.take(data as Event, frame.id)) yield data as Event;
       }
     }
     return { over: false, failure: unreachable(new Error("the stream ended")) };
   }
 
-  #begin(hello: HelloFrame): void {
-    if (this.#place.fits(hello.epoch, hello.resumed_after)) this.#place.moveTo(hello.epoch, hello.resumed_after);
-    else this.#elsewhere = hello;
-  }
-
   #pass(frame: GapFrame): Gap {
-    const gap: Gap = { type: "gap", ...frame };
+    const gap: Gap = { type: "gap", ...frame, first: frame.first ?? 1 };
     if (this.#options.gap !== "value") throw new GapError(gap);
-    if (this.#elsewhere) this.#place.moveTo(this.#elsewhere.epoch, this.#elsewhere.resumed_after);
-    this.#elsewhere = undefined;
+    this.#place.leap(gap);
     return gap;
   }
 }

@@ -31,6 +31,8 @@ export type Health = Schemas["Health"];
 export type Readiness = Schemas["Readiness"];
 export type Problem = Schemas["Problem"];
 export type GapFrame = Schemas["GapFrame"];
+export type AuditPage = Schemas["AuditPage"];
+export type AuditProgress = Schemas["AuditProgress"];
 export type HelloFrame = Schemas["HelloFrame"];
 
 /** `<epoch>-<offset>` or an offset: the last event that a reader has. 0: from the first event. */

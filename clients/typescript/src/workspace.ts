@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.js";
+import { StreamPlace } from "./place.js";
 import { EventReader, type EventOptions } from "./reader.js";
 import type {
   Event, Gap, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification, WorkspaceInfo,
@@ -105,7 +106,10 @@ export class Workspace {
   events(options?: EventOptions & { gap?: "error" | undefined }): AsyncGenerator<Event, void, undefined>;
   events(options: EventOptions & { gap: "value" }): AsyncGenerator<Event | Gap, void, undefined>;
   events(options: EventOptions = {}): AsyncGenerator<Event | Gap, void, undefined> {
-    return new EventReader(this.#connection, `${this.#path}/events`, options).read();
+    const { after, types, turn, raw } = options;
+    const place = new StreamPlace(after, !types?.length && turn === undefined);
+    const query = { types: types?.length ? types.join(",") : undefined, turn, raw: raw || undefined };
+    return new EventReader(this.#connection, `${this.#path}/events`, query, place, options).read();
   }
 
   /** Waits until the turn has ended, however that may be (`status` says how), and gives it back. */
