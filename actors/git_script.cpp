@@ -35,8 +35,7 @@ std::map<std::string, std::string> environment_for(const agent_options& options)
 } // namespace
 
 git_script::git_script(agent_runtime& runtime, job what, callback done)
-  : runtime_(runtime),
-    most_output_(what.most_output),
+  : most_output_(what.most_output),
     done_(std::move(done)),
     limit_(runtime.io.get_executor()),
     finish_(runtime.io.get_executor()) {

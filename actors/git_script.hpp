@@ -43,7 +43,6 @@ private:
   void on_exit(child_exit how);
   void finish(expected<outcome> result);
 
-  agent_runtime& runtime_;
   const std::size_t most_output_;
   callback done_;
   outcome out_;

@@ -113,7 +113,7 @@ private:
     if (at <= info->trimmed)
       return true;
     const auto key = keys::packed_event_key(run.stream, at);
-    record_.Reset(); // RocksDB aborts if it still holds a block of a table file
+    record_.Reset(); // RocksDB wants it empty: it may hold a block of a table file in memory
     const auto status =
       database_.db().Get({}, database_.handle(family::events), {key.data(), key.size()}, &record_);
     if (!status.ok())
