@@ -323,7 +323,8 @@ describe("the inspector", { timeout: 600_000 }, () => {
   it("scrolls through more than 10,000 events with a bounded document", async (test) => {
     await server.run("flood", "WORDS 10200 0");
     await open("#/events?workspace=flood");
-    await page.locator(".vrow").first().waitFor();
+    // The list that was open before stands there until the browser has taken the new address.
+    await page.locator(".vrow", { hasText: "flood" }).first().waitFor();
     const measured = await page.evaluate(async () => {
       const list = document.querySelector(".vlist");
       const frame = () => new Promise((done) => requestAnimationFrame(done));

@@ -16,20 +16,23 @@ export function EventsView({ asked }: { asked: URLSearchParams }): JSX.Element {
   const key = asked.toString();
   const search = searchOf(asked);
   const live = asked.get("live") !== "0";
-  const [log, setLog] = useState<EventLog | null>(null);
+  const [opened, setOpened] = useState<{ key: string; log: EventLog } | null>(null);
   const [chosen, choose] = useState<Envelope | null>(null);
   useEffect(() => {
-    const opened = new EventLog(search, live);
-    setLog(opened);
+    const log = new EventLog(search, live);
+    setOpened({ key, log });
     choose(null);
-    return () => opened.close();
+    return () => log.close();
   }, [key]);
   return (
     <section class="page events" aria-label={t("app.events")}>
       <h1 class="sr">{t("app.events")}</h1>
       <SearchForm key={key} search={search} live={live} />
       <div class={`split ${chosen ? "open" : ""}`}>
-        {log ? <Rows log={log} chosen={chosen} choose={choose} /> : null}
+        {/* What the question before has found is no answer to this one, nor is the place in its list. */}
+        {opened?.key === key ? (
+          <Rows key={key} log={opened.log} chosen={chosen} choose={choose} />
+        ) : null}
         {chosen ? <Detail event={chosen} close={() => choose(null)} /> : null}
       </div>
     </section>
