@@ -80,6 +80,7 @@ tl::expected<launch_inputs, launch_problem> gather_inputs(const agent_options& o
 
   inputs.binary = options.binary;
   inputs.rights = begin.rights;
+  inputs.asks_people = begin.asks_people;
   inputs.skip_permissions = options.skip_permissions;
   inputs.running_as_root = ::geteuid() == 0;
   inputs.model = begin.model;

@@ -74,10 +74,11 @@ struct own_members {
   std::string_view within;
   std::array<std::string_view, 5> names;
 };
-constexpr std::array<own_members, 4> own_values{
+constexpr std::array<own_members, 5> own_values{
   {{"item.", "", {"item"}},
    {"item.", "item", {"id", "kind", "role", "status", "call"}},
    {"permission.", "", {"permission", "item", "decision", "by"}},
+   {"question.", "", {"permission", "item", "decision", "by"}},
    {"agent.notice", "", {"code"}}}};
 
 bool is_own(std::string_view type, std::string_view within, std::string_view name) {

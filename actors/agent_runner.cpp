@@ -159,7 +159,9 @@ void agent_runner::answer(const session_answer& what) {
   open_asks_.erase(what.permission);
   if (!process_)
     return;
-  auto bytes = adapter_->answer(what.permission, what.what, what.message);
+  auto bytes = what.answers.is_object()
+                 ? adapter_->answer_question(what.permission, what.answers)
+                 : adapter_->answer(what.permission, what.what, what.message);
   if (!bytes.empty())
     process_->write(std::move(bytes));
   watch_silence();

@@ -151,13 +151,65 @@ struct settle_reply {
   std::vector<std::string> ids; ///< those that were pending until now, each once
 };
 
+/// What a person says to a request of the agent.
+enum class person_decision {
+  allow,        ///< this once
+  allow_always, ///< and store a rule that allows its like in this workspace
+  deny
+};
+/// Decide on a request that waits for a person. The first decision counts.
+struct decide_permission {
+  std::string permission;
+  person_decision what = person_decision::deny;
+  std::string message;           ///< for the agent; may be empty
+  json answers = json::object(); ///< of a question that is allowed: text of each question -> answer
+  std::string by;                ///< who decides: the name of a token
+};
+struct decide_reply {
+  bool first = false;   ///< false: it was settled before, as follows
+  std::string decision; ///< `allow`, `deny`
+  std::string by;
+  std::string rule; ///< the rule that the decision stored; may be empty
+};
+
+struct get_permissions {};
+/// A request of the agent that has no answer yet.
+struct pending_permission {
+  std::string id;
+  std::string turn;
+  bool is_question = false;
+  json asked = json::object(); ///< the data of its event
+  timestamp requested;
+  std::optional<timestamp> expires; ///< then it is denied; unset: not put to a person
+};
+/// What a person has allowed for good in this workspace.
+struct permission_rule {
+  std::string id;
+  std::string tool;
+  std::string fingerprint; ///< of the input that it allows; empty: any
+  std::string command;     ///< the beginning of that input's command, for people
+  std::string by;
+  timestamp since;
+};
+struct permissions_reply {
+  std::vector<pending_permission> pending; ///< that wait for a person, oldest first
+  std::vector<permission_rule> rules;
+};
+/// From now on its requests are put to people again.
+struct remove_rule {
+  std::string rule;
+  std::string by;
+};
+
 struct done {}; ///< the answer of commands that only succeed or fail
 
 using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn,
                              reset_session, describe_workspace, get_queue, client_received,
-                             client_left, get_pending, settle_pending, open_shell, close_shell>;
-using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
-                            queue_reply, pending_reply, settle_reply>;
+                             client_left, get_pending, settle_pending, open_shell, close_shell,
+                             decide_permission, get_permissions, remove_rule>;
+using answer =
+  std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info, queue_reply,
+               pending_reply, settle_reply, decide_reply, permissions_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;
@@ -171,6 +223,7 @@ struct workspace_summary {
   bool busy = false;
   std::optional<std::vector<std::string>> tools;
   json mcp_servers = json::array(); ///< `{"name","status","error"?}` as the agent's last start told
+  std::size_t open_requests = 0;    ///< that wait for a person; not stored
 };
 using summary_ptr = std::shared_ptr<const workspace_summary>;
 using summaries_ptr = std::shared_ptr<const std::vector<workspace_summary>>;

@@ -19,6 +19,7 @@ struct session_begin {
   std::string prompt;
   std::string resume; ///< conversation to resume; empty for a fresh one
   policy rights = policy::agent;
+  bool asks_people = false; ///< requests are put to people: what asks is offered to the agent
   std::string model;
   std::map<std::string, std::string> environment; ///< of this turn; secrets
 };
@@ -28,6 +29,7 @@ struct session_answer {
   std::string permission;
   decision what = decision::deny;
   std::string message;
+  json answers = nullptr; ///< to questions, by their texts; an object only if it allows those
 };
 
 /// How hard to stop the running turn.

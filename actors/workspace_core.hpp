@@ -18,6 +18,13 @@
 // Pure: time, ids and limits come as arguments. No actors, threads, clocks or I/O.
 namespace tidemark {
 
+/// Which requests of an agent wait for a person's decision.
+enum class ask_people {
+  never,  ///< the policy decides all
+  denied, ///< those that the policy would deny
+  all     ///< all that no stored rule allows
+};
+
 /// Limits and defaults that the core decides with.
 struct workspace_rules {
   std::string path; ///< working directory, for describe_workspace
@@ -30,6 +37,8 @@ struct workspace_rules {
   std::chrono::seconds pending_ttl{3600};
   std::chrono::seconds auth_pause{60}; ///< how long the queue waits before it tries again
   std::size_t snapshot_every = 512;    ///< events between snapshots: bounds recovery
+  ask_people ask = ask_people::never;
+  std::chrono::seconds permission_timeout{600}; ///< a request that nobody decides is denied then
 };
 
 struct turn_record {
@@ -77,6 +86,13 @@ struct open_item {
   std::size_t size = 0; ///< of all deltas
 };
 
+/// A request that a person was asked about, and how it was settled: for those who decide late.
+struct settled_permission {
+  std::string id;
+  std::string decision;
+  std::string by;
+};
+
 /// All that a workspace remembers. A value: equal event histories give equal states, but for
 /// `held`, which no event tells of, and deadlines that `put_forward` moved.
 struct workspace_state {
@@ -93,8 +109,10 @@ struct workspace_state {
   json mcp_servers = json::array(); ///< as the agent's last start told
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
-  std::map<std::string, open_item> open_items; ///< by item id
-  std::set<std::string> open_permissions;
+  std::map<std::string, open_item> open_items;                ///< by item id
+  std::map<std::string, pending_permission> open_permissions; ///< by id
+  std::deque<settled_permission> settled_permissions;         ///< oldest first
+  std::vector<permission_rule> permission_rules;              ///< oldest first
   std::set<std::string> open_shells;
   std::map<std::string, pending_result> pending;     ///< by result id (the turn's id)
   std::map<std::string, pending_result> undelivered; ///< ended; its client is still taking it

@@ -1,4 +1,5 @@
 #include "actors/workspace_draft.hpp"
+#include "actors/workspace_permissions.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -211,6 +212,12 @@ public:
     data["exit"] = std::move(exit);
     d_.emit("shell.closed", {}, data);
   }
+
+  void operator()(const decide_permission& what) { d_.reply(decide_request(d_, what)); }
+
+  void operator()(const get_permissions&) { d_.reply(list_permissions(state())); }
+
+  void operator()(const remove_rule& what) { d_.reply(forget_rule(d_, what)); }
 
 private:
   workspace_state& state() { return d_.state(); }

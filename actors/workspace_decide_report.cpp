@@ -1,6 +1,5 @@
 #include "actors/workspace_draft.hpp"
-
-#include "agents/policy.hpp"
+#include "actors/workspace_permissions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +13,7 @@ constexpr std::string_view changes = "turn.changes";
 /// What only the workspace may say: an adapter that says it is kept, but not believed.
 bool is_ours(std::string_view type) {
   return (type.starts_with("turn.") && type != changes) || type.starts_with("result.")
-         || type.starts_with("workspace.") || type.starts_with("shell.");
+         || type.starts_with("workspace.") || type.starts_with("shell.") || type == rule_event;
 }
 
 class report_reader {
@@ -42,7 +41,7 @@ public:
     for (const auto& permission : report_.withdrawn)
       withdraw(permission);
     if (!live_)
-      withdraw_open_permissions(d_, turn_);
+      withdraw_open_permissions(d_);
     if (report_.exit)
       close_items(d_);
     if (report_.end && held_)
@@ -84,6 +83,8 @@ private:
     }
     if (e.type.starts_with("item."))
       pass_on_item(e);
+    else if (e.type == "permission.requested" || e.type == "question.requested")
+      pass_on_request(e);
     else
       d_.emit(e.type, turn_, e.data, e.raw);
   }
@@ -102,9 +103,24 @@ private:
       opaque(e);
   }
 
+  /// One that a person decides says until when, and what "always" would mean.
+  void pass_on_request(const agent_event& e) {
+    const auto ask =
+      std::ranges::find(report_.asks, string_or(e.data, "permission"), &permission_ask::id);
+    if (ask == report_.asks.end() || judge(*ask).by != decider::person)
+      return d_.emit(e.type, turn_, e.data, e.raw);
+    auto data = e.data;
+    put_to_person(data, *ask, d_);
+    d_.emit(e.type, turn_, data, e.raw);
+  }
+
+  [[nodiscard]] verdict judge(const permission_ask& ask) {
+    return judge_request(state(), d_.rules(), ask, live_);
+  }
+
   /// The agent may withdraw an ask while our answer is still on its way: the first word counts.
   bool settles_what_is_settled(const agent_event& e) {
-    return e.type == "permission.resolved"
+    return (e.type == "permission.resolved" || e.type == "question.resolved")
            && !state().open_permissions.contains(string_or(e.data, "permission"));
   }
 
@@ -129,33 +145,17 @@ private:
   }
 
   void answer(const permission_ask& ask) {
-    // The policy of this very moment, not the one the process was started with.
-    auto by_policy = answer_by_policy(d_.rules().rights, ask.tool);
-    const auto& shown = ask.shown_tool.empty() ? ask.tool : ask.shown_tool;
-    if (by_policy.what == decision::deny)
-      by_policy.message = answer_by_policy(d_.rules().rights, shown).message;
-    if (state().open_permissions.contains(ask.id)) {
-      json data = json::object();
-      data["permission"] = ask.id;
-      data["tool"] = shown;
-      data["decision"] = by_policy.what == decision::allow ? "allow" : "deny";
-      data["by"] = "policy";
-      data["policy"] = to_string(d_.rules().rights);
-      data["message"] = by_policy.message;
-      d_.emit("permission.resolved", turn_, data);
-    }
-    d_.run(answer_permission{session_answer{ask.id, by_policy.what, by_policy.message}});
+    const auto open = state().open_permissions.find(ask.id);
+    if (open != state().open_permissions.end() && open->second.expires)
+      return; // a person decides
+    auto answered = judge(ask);
+    if (answered.by == decider::person) // its event was too large for the log: nobody could decide
+      answered = denied_unasked();
+    settle_request(d_, ask, answered);
   }
 
   void withdraw(const std::string& permission) {
-    if (!state().open_permissions.contains(permission))
-      return;
-    json data = json::object();
-    data["permission"] = permission;
-    data["decision"] = "deny";
-    data["by"] = "withdrawn";
-    data["message"] = "the agent needs no answer any more";
-    d_.emit("permission.resolved", turn_, data);
+    withdraw_permission(d_, permission, "withdrawn", "the agent needs no answer any more");
   }
 
   void end(turn_result result) {
@@ -191,6 +191,7 @@ private:
     begin.turn = turn->turn;
     begin.prompt = turn->prompt;
     begin.rights = d_.rules().rights;
+    begin.asks_people = d_.rules().ask != ask_people::never;
     begin.model = turn->model;
     session_hold hold;
     hold.turn = before.turn;

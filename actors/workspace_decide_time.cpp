@@ -1,4 +1,5 @@
 #include "actors/workspace_draft.hpp"
+#include "actors/workspace_permissions.hpp"
 
 #include <algorithm>
 
@@ -107,6 +108,7 @@ decided on_tick(workspace_state& working, const workspace_rules& rules,
       clients);
     d.run(stop_turn{stop_force::kill});
   }
+  expire_permissions(d);
   expire_results(d);
   start_next(d);
   d.schedule();
@@ -124,12 +126,15 @@ void put_forward(workspace_state& working, std::chrono::nanoseconds by) {
   for (auto* results : {&working.pending, &working.undelivered})
     for (auto& [id, result] : *results)
       result.expires = result.expires.plus(by);
+  for (auto& [id, request] : working.open_permissions)
+    move(request.expires);
 }
 
 decided on_recovered(workspace_state& working, const workspace_rules& rules, timestamp now,
                      const survivors& kept) {
   working.held.reset();
   workspace_draft d{working, rules, now};
+  withdraw_open_permissions(d, "restart", "the server was restarted before it was decided");
   if (working.running)
     end_or_queue_again(d,
                        ended(outcome::interrupted, "INTERRUPTED",

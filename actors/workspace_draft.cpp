@@ -123,6 +123,9 @@ void workspace_draft::schedule() {
     consider(*state_.paused_until);
   for (const auto& [id, result] : state_.pending)
     consider(result.expires);
+  for (const auto& [id, request] : state_.open_permissions)
+    if (request.expires)
+      consider(*request.expires);
   if (next)
     run(wake_at{*next});
 }

@@ -64,7 +64,8 @@ std::string item_of(const json& data);
 void close_items(workspace_draft& d, std::optional<std::string_view> turn = std::nullopt);
 
 /// Resolves the permissions that nobody will answer any more.
-void withdraw_open_permissions(workspace_draft& d, const std::string& turn);
+void withdraw_open_permissions(workspace_draft& d, std::string_view by = "withdrawn",
+                               std::string_view why = "the turn has ended");
 
 /// Starts the next turn if the session is free and the queue does not pause.
 void start_next(workspace_draft& d);

@@ -1,4 +1,5 @@
 #include "actors/workspace_draft.hpp"
+#include "actors/workspace_permissions.hpp"
 
 #include "agents/bounded_text.hpp"
 
@@ -174,13 +175,46 @@ std::string permission_of(const json& data) {
   return string_or(data, "permission", string_or(data, "id"));
 }
 
-void permission_requested(workspace_state& s, const event_view&, const json& data) {
-  if (auto id = permission_of(data); !id.empty())
-    s.open_permissions.insert(std::move(id));
+void permission_requested(workspace_state& s, const event_view& e, const json& data) {
+  pending_permission p;
+  p.id = permission_of(data);
+  if (p.id.empty())
+    return;
+  p.turn = e.turn;
+  p.is_question = e.type == "question.requested";
+  p.requested = e.time;
+  if (const auto limit = int_or(data, "timeout_s", 0); limit > 0)
+    p.expires = e.time.plus(std::chrono::seconds{limit});
+  p.asked = data;
+  s.open_permissions.try_emplace(p.id, std::move(p));
 }
 
 void permission_resolved(workspace_state& s, const event_view&, const json& data) {
-  s.open_permissions.erase(permission_of(data));
+  const auto found = s.open_permissions.find(permission_of(data));
+  if (found == s.open_permissions.end())
+    return;
+  if (found->second.expires) {
+    s.settled_permissions.push_back(
+      {found->first, string_or(data, "decision"), string_or(data, "by")});
+    if (s.settled_permissions.size() > max_settled_permissions)
+      s.settled_permissions.pop_front();
+  }
+  s.open_permissions.erase(found);
+}
+
+void rule_changed(workspace_state& s, const event_view& e, const json& data) {
+  auto id = string_or(data, "rule");
+  std::erase_if(s.permission_rules, [&](const auto& rule) { return rule.id == id; });
+  if (id.empty() || string_or(data, "change") != "added")
+    return;
+  permission_rule rule;
+  rule.id = std::move(id);
+  rule.tool = string_or(data, "tool");
+  rule.fingerprint = string_or(data, "fingerprint");
+  rule.command = string_or(data, "command");
+  rule.by = string_or(data, "by");
+  rule.since = e.time;
+  s.permission_rules.push_back(std::move(rule));
 }
 
 void shell_opened(workspace_state& s, const event_view&, const json& data) {
@@ -211,7 +245,7 @@ void result_delivered(workspace_state& s, const event_view& e, const json&) {
 }
 
 /// The types that change a workspace. The others are not even parsed.
-constexpr std::array<std::pair<std::string_view, applier>, 17> appliers{{
+constexpr std::array<std::pair<std::string_view, applier>, 20> appliers{{
   {"item.delta", item_delta},
   {"item.started", item_started},
   {"item.completed", item_completed},
@@ -224,6 +258,9 @@ constexpr std::array<std::pair<std::string_view, applier>, 17> appliers{{
   {"session.reset", session_reset},
   {"permission.requested", permission_requested},
   {"permission.resolved", permission_resolved},
+  {"question.requested", permission_requested},
+  {"question.resolved", permission_resolved},
+  {rule_event, rule_changed},
   {"agent.notice", noticed},
   {"result.pending", result_pending},
   {"result.delivered", result_delivered},

@@ -34,10 +34,11 @@ void workspace_metrics::count(const event& e) {
                       instruments::seconds{number_or(end, "duration_ms", 0) / 1000});
   } else if (e.type == "result.delivered") {
     into_->result_delivered(string_or(data(), "via"));
-  } else if (e.type == "permission.resolved") {
+  } else if (e.type == "permission.resolved" || e.type == "question.resolved") {
     const auto how = data();
+    // A client's name is nobody's label: it says nothing here, and there may be many.
     into_->permission(string_or(how, "decision") == "allow" ? "allow" : "deny",
-                      string_or(how, "by"));
+                      string_or(how, "via") == "client" ? "client" : string_or(how, "by"));
   } else if (e.type == "fault") {
     into_->fault(string_or(data(), "component"));
   }

@@ -1,5 +1,7 @@
 #include "actors/workspace_core.hpp"
 
+#include <algorithm>
+
 namespace tidemark {
 namespace {
 
@@ -46,6 +48,8 @@ workspace_summary summarize(const workspace_state& state) {
   s.busy = state.busy();
   s.tools = state.tools;
   s.mcp_servers = state.mcp_servers;
+  s.open_requests = static_cast<std::size_t>(std::ranges::count_if(
+    state.open_permissions, [](const auto& each) { return each.second.expires.has_value(); }));
   return s;
 }
 

@@ -131,6 +131,69 @@ json pack(const std::deque<remembered_key>& keys) {
   return out;
 }
 
+json pack(const std::map<std::string, pending_permission>& open) {
+  auto out = json::array();
+  for (const auto& p : std::views::values(open)) {
+    json r = json::object();
+    r["id"] = p.id;
+    r["turn"] = p.turn;
+    r["question"] = p.is_question;
+    r["asked"] = p.asked;
+    r["requested"] = p.requested.nanoseconds;
+    r["expires"] = optional_ns(p.expires);
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::map<std::string, pending_permission> unpack_permissions(const json& list) {
+  std::map<std::string, pending_permission> out;
+  for (const auto& r : list) {
+    pending_permission p;
+    p.id =
+      r.is_string() ? r.get<std::string>() : string_or(r, "id"); // older versions: the id alone
+    p.turn = string_or(r, "turn");
+    p.is_question = bool_or(r, "question", false);
+    p.asked = object_at(r, "asked");
+    p.requested = timestamp{int_or(r, "requested", 0)};
+    p.expires = optional_ns_at(r, "expires");
+    out[p.id] = std::move(p);
+  }
+  return out;
+}
+
+json pack(const std::deque<settled_permission>& settled) {
+  auto out = json::array();
+  for (const auto& p : settled) {
+    json r = json::object();
+    r["id"] = p.id;
+    r["decision"] = p.decision;
+    r["by"] = p.by;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+json pack(const std::vector<permission_rule>& rules) {
+  auto out = json::array();
+  for (const auto& rule : rules) {
+    json r = json::object();
+    r["id"] = rule.id;
+    r["tool"] = rule.tool;
+    r["fingerprint"] = rule.fingerprint;
+    r["command"] = rule.command;
+    r["by"] = rule.by;
+    r["since"] = rule.since.nanoseconds;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+permission_rule unpack_rule(const json& r) {
+  return {string_or(r, "id"),      string_or(r, "tool"), string_or(r, "fingerprint"),
+          string_or(r, "command"), string_or(r, "by"),   timestamp{int_or(r, "since", 0)}};
+}
+
 std::vector<std::string> strings(const json& list) {
   std::vector<std::string> out;
   for (const auto& each : list)
@@ -160,7 +223,9 @@ std::string snapshot(const workspace_state& s) {
     r["queue"].push_back(pack(turn));
   r["running"] = s.running ? pack(*s.running) : json(nullptr);
   r["open_items"] = pack(s.open_items);
-  r["open_permissions"] = s.open_permissions;
+  r["open_permissions"] = pack(s.open_permissions);
+  r["settled_permissions"] = pack(s.settled_permissions);
+  r["permission_rules"] = pack(s.permission_rules);
   r["open_shells"] = s.open_shells;
   r["pending"] = pack(s.pending);
   r["undelivered"] = pack(s.undelivered);
@@ -200,8 +265,12 @@ expected<workspace_state> restore(std::string_view text) {
   if (r.contains("running") && r["running"].is_object())
     s.running = unpack_turn(r["running"]);
   s.open_items = unpack_items(array_at(r, "open_items")); // none in snapshots of older versions
-  for (auto& id : strings(array_at(r, "open_permissions")))
-    s.open_permissions.insert(std::move(id));
+  s.open_permissions = unpack_permissions(array_at(r, "open_permissions"));
+  for (const auto& p : array_at(r, "settled_permissions"))
+    s.settled_permissions.push_back(
+      {string_or(p, "id"), string_or(p, "decision"), string_or(p, "by")});
+  for (const auto& rule : array_at(r, "permission_rules"))
+    s.permission_rules.push_back(unpack_rule(rule));
   for (auto& id : strings(array_at(r, "open_shells")))
     s.open_shells.insert(std::move(id));
   s.pending = unpack_results(array_at(r, "pending"));

@@ -45,7 +45,7 @@ void close_what_is_open(workspace_draft& d, const std::string& turn) {
   const auto runs =
     (state.running && state.running->turn == turn) || (state.held && state.held->turn == turn);
   if (runs)
-    withdraw_open_permissions(d, turn);
+    withdraw_open_permissions(d);
 }
 
 json completion_of(workspace_draft& d, const turn_record& turn, const turn_result& result,
@@ -127,19 +127,6 @@ void close_items(workspace_draft& d, std::optional<std::string_view> turn) {
   }
 }
 
-void withdraw_open_permissions(workspace_draft& d, const std::string& turn) {
-  const auto open = d.state().open_permissions;
-  for (const auto& permission : open) {
-    json data = json::object();
-    data["permission"] = permission;
-    data["decision"] = "deny";
-    data["by"] = "withdrawn";
-    data["message"] = "the turn has ended";
-    data["synthetic"] = true;
-    d.emit("permission.resolved", turn, data);
-  }
-}
-
 const turn_record* find_turn(const workspace_state& state, std::string_view turn) {
   if (state.running && state.running->turn == turn)
     return &*state.running;
@@ -194,6 +181,7 @@ void start_next(workspace_draft& d) {
   begin.prompt = next.prompt;
   begin.resume = state.session;
   begin.rights = d.rules().rights;
+  begin.asks_people = d.rules().ask != ask_people::never;
   begin.model = next.model;
   session_hold hold;
   hold.turn = next.turn;

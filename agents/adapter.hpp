@@ -20,13 +20,14 @@ struct agent_event {
   shared_text raw = {}; ///< the agent's own line, on the first event that came from it
 };
 
-/// The agent waits for a decision about one tool call. Its `permission.requested` event stands in
-/// `adapter_output::events` already.
+/// The agent waits for a decision about one tool call, or for the answers to its questions. Its
+/// `permission.requested` or `question.requested` event stands in `adapter_output::events` already.
 struct permission_ask {
   std::string id;   ///< ours; answered through adapter::answer
   std::string tool; ///< as the agent said it: decides, but may hold a secret
   json input;
   std::string shown_tool = {}; ///< the same for log and messages, if it does
+  bool is_question = false;    ///< only a person's answers make it succeed
 };
 
 enum class decision { allow, deny };
@@ -114,6 +115,10 @@ public:
 
   /// Bytes that answer a permission ask; empty if the id is unknown or settled.
   virtual std::string answer(std::string_view permission, decision d, std::string_view message) = 0;
+
+  /// Bytes that answer the questions of an ask: `answers` is an object, text of the question -> answer.
+  /// Empty if the id is unknown or settled.
+  virtual std::string answer_question(std::string_view permission, const json& answers) = 0;
 
   /// Closes what the turn left open (items, asks), for a turn that the server ends by itself.
   virtual adapter_output abandon_turn() = 0;

@@ -279,6 +279,10 @@ std::string claude_adapter::answer(std::string_view permission, decision d,
   return control_.answer(permission, d, message);
 }
 
+std::string claude_adapter::answer_question(std::string_view permission, const json& answers) {
+  return control_.answer_question(permission, answers);
+}
+
 adapter_output claude_adapter::abandon_turn() {
   adapter_output made;
   event_sink out{made};

@@ -24,6 +24,7 @@ public:
   adapter_output on_exit(exit_status how, std::string_view stderr_tail) override;
   std::string interrupt() override;
   std::string answer(std::string_view permission, decision d, std::string_view message) override;
+  std::string answer_question(std::string_view permission, const json& answers) override;
   adapter_output abandon_turn() override;
   [[nodiscard]] std::size_t open_tasks() const override { return tasks_.open(); }
 

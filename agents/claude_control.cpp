@@ -25,14 +25,6 @@ std::string refusal(const std::string& request, const std::string& why) {
                   {"response", {{"subtype", "error"}, {"request_id", request}, {"error", why}}}});
 }
 
-void resolve(const std::string& permission, std::string_view by, bool synthetic, event_sink& out) {
-  json data = {{"permission", permission}, {"decision", "withdrawn"}, {"by", std::string{by}}};
-  if (synthetic)
-    data["synthetic"] = true;
-  out.emit("permission.resolved", std::move(data));
-  out.out().withdrawn.push_back(permission);
-}
-
 /// Members of a request that a person needs to decide, under the names of our events.
 void copy_text(const json& from, const char* key, json& to, const char* as) {
   constexpr std::size_t longest = 8 << 10;
@@ -40,7 +32,19 @@ void copy_text(const json& from, const char* key, json& to, const char* as) {
     to[as] = std::string{utf8_prefix(*text, longest)};
 }
 
+/// The tool by which the agent asks people for more than a permission.
+constexpr std::string_view question_tool = "AskUserQuestion";
+
 } // namespace
+
+void claude_control::resolve(const std::string& permission, const pending_ask& ask,
+                             std::string_view by, bool synthetic, event_sink& out) {
+  json data = {{"permission", permission}, {"decision", "withdrawn"}, {"by", std::string{by}}};
+  if (synthetic)
+    data["synthetic"] = true;
+  out.emit(ask.is_question ? "question.resolved" : "permission.resolved", std::move(data));
+  out.out().withdrawn.push_back(permission);
+}
 
 void claude_control::begin_turn() {
   interrupts_.clear();
@@ -76,9 +80,10 @@ void claude_control::on_permission(const std::string& request, const json& body,
   copy_text(body, "tool_use_id", data, "tool_use_id");
   if (auto item = items_.item_of_call(string_or(body, "tool_use_id")); !item.empty())
     data["item"] = std::move(item);
-  out.emit("permission.requested", std::move(data));
-  out.out().asks.push_back({id, tool, input});
-  pending_.emplace(id, pending_ask{request, input});
+  const auto is_question = tool == question_tool;
+  out.emit(is_question ? "question.requested" : "permission.requested", std::move(data));
+  out.out().asks.push_back({id, tool, input, {}, is_question});
+  pending_.emplace(id, pending_ask{request, input, is_question});
 }
 
 void claude_control::on_cancel(const json& line, event_sink& out) {
@@ -87,7 +92,7 @@ void claude_control::on_cancel(const json& line, event_sink& out) {
     pending_, [&](const auto& entry) { return entry.second.request == request; });
   if (found == pending_.end())
     return; // answered already; the agent drops that answer
-  resolve(found->first, "withdrawn", false, out);
+  resolve(found->first, found->second, "withdrawn", false, out);
   pending_.erase(found);
 }
 
@@ -127,9 +132,15 @@ std::string claude_control::answer(std::string_view permission, decision d,
   return success(ask.request, {{"behavior", "deny"}, {"message", words}});
 }
 
+std::string claude_control::answer_question(std::string_view permission, const json& answers) {
+  if (const auto found = pending_.find(permission); found != pending_.end())
+    found->second.input["answers"] = answers;
+  return answer(permission, decision::allow, {});
+}
+
 void claude_control::close_open(event_sink& out) {
   for (const auto& [id, ask] : pending_)
-    resolve(id, "agent", true, out);
+    resolve(id, ask, "agent", true, out);
   pending_.clear();
 }
 

@@ -32,6 +32,8 @@ public:
 
   /// Bytes that answer the agent; empty if the permission is unknown or settled.
   std::string answer(std::string_view permission, decision d, std::string_view message);
+  /// The same for a question: allowed, with the answers in its input.
+  std::string answer_question(std::string_view permission, const json& answers);
 
   /// The turn is over: nobody waits for the open asks any more.
   void close_open(event_sink& out);
@@ -40,9 +42,12 @@ private:
   struct pending_ask {
     std::string request;
     json input;
+    bool is_question = false;
   };
 
   void on_permission(const std::string& request, const json& body, event_sink& out);
+  static void resolve(const std::string& permission, const pending_ask& ask, std::string_view by,
+                      bool synthetic, event_sink& out);
 
   id_source& ids_;
   const claude_items& items_;

@@ -154,6 +154,7 @@ bool demo_runner::run_speaking_step(const demo_step& step) {
     return call_tool("Read", json::object({{"file_path", "huge.bin"}}), false, content);
   }
   case demo_word::ask: return ask_permission(step);
+  case demo_word::question: return ask_question(step);
   case demo_word::dialog: return show_dialog(step);
   case demo_word::replay: return replay(step);
   case demo_word::background: return start_background(step);

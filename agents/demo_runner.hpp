@@ -64,6 +64,7 @@ private:
 
   bool run_command(const demo_step& step);
   bool ask_permission(const demo_step& step);
+  bool ask_question(const demo_step& step);
   bool show_dialog(const demo_step& step);
   bool replay(const demo_step& step);
   bool start_background(const demo_step& step);
@@ -82,6 +83,7 @@ private:
   std::vector<open_task> tasks_;
   std::string prompt_;
   std::string last_text_;
+  json updated_input_; ///< of the last request that was allowed
   std::optional<std::string> open_tool_;
   bool begun_ = false;
   bool settled_ = false;

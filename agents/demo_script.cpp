@@ -33,6 +33,8 @@ constexpr std::array vocabulary{
   word_entry{"REPLAY", demo_word::replay, 0, "<file> [<ms>]",
              "prints a file's lines instead of an answer"},
   word_entry{"ASK", demo_word::ask, 0, "<tool>", "asks for permission to use the tool"},
+  word_entry{"QUESTION", demo_word::question, 0, "<text>",
+             "asks the person a question and answers with what was chosen"},
   word_entry{"DIALOG", demo_word::dialog, 0, "[<subtype>]",
              "a control request nobody knows; waits for any answer"},
   word_entry{"BACKGROUND", demo_word::background, 300, "<ms>",

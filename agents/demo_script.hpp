@@ -35,6 +35,7 @@ enum class demo_word {
   sha,
   utf8,
   ask,
+  question,
   dialog,
   replay,
   split,

@@ -124,6 +124,7 @@ demo_runner::consent demo_runner::ask(const std::string& name, const std::string
     if (!array_at(decided, "updatedPermissions").empty()) {
       allowed_.insert(name);
     }
+    updated_input_ = object_at(decided, "updatedInput");
     return consent::given;
   }
   // The real CLI takes an answer without the fields it needs as a malformed one, and refuses.
@@ -155,6 +156,22 @@ bool demo_runner::ask_permission(const demo_step& step) {
   const json input = json::object({{"file_path", "asked.txt"}, {"content", "1"}});
   return call_tool(tool, input, must_ask, run)
          && say({allowed ? "Allowed " : "Refused ", tool, "."});
+}
+
+bool demo_runner::ask_question(const demo_step& step) {
+  const std::string text = step.text.empty() ? "Which colour?" : step.text;
+  json options = json::array();
+  for (const char* label : {"red", "blue"})
+    options.push_back({{"label", label}, {"description", std::string{label} + " it is"}});
+  json question = json::object(
+    {{"question", text}, {"header", "Choice"}, {"multiSelect", false}, {"options", options}});
+  const json input = json::object({{"questions", json::array({std::move(question)})}});
+  std::string chosen = "nothing";
+  const auto run = [&] {
+    chosen = string_or(object_at(updated_input_, "answers"), text.c_str(), "nothing");
+    return tool_answer{"User has answered your questions: " + chosen, false};
+  };
+  return call_tool("AskUserQuestion", input, true, run) && say({"Chosen: ", chosen, "."});
 }
 
 bool demo_runner::show_dialog(const demo_step& step) {

@@ -140,7 +140,8 @@ std::string choose_model(const launch_inputs& inputs, const settings& files,
 
 void add_rights(std::vector<std::string>& argv, const launch_inputs& inputs,
                 const settings& files) {
-  const auto rights = summarize(inputs.rights);
+  const auto rights =
+    inputs.asks_people ? offer_for_asking(inputs.rights) : summarize(inputs.rights);
   if (!rights.allowed_tools.empty())
     argv.insert(argv.end(), {"--tools", joined(rights.allowed_tools)});
   if (!rights.blocked_tools.empty())

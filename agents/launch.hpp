@@ -19,6 +19,7 @@ struct launch_inputs {
   std::string config_directory;    ///< CLAUDE_CONFIG_DIR of this workspace
   std::string home_directory;      ///< HOME of this workspace's agent
   policy rights = policy::agent;
+  bool asks_people = false; ///< requests are put to people: what asks is offered beyond `rights`
   bool skip_permissions = false;
   bool running_as_root = false;
   std::string model;          ///< explicit model of the turn or workspace; may be empty

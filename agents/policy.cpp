@@ -19,6 +19,12 @@ constexpr std::array<std::string_view, 3> strict_tools{"Read", "Glob", "Grep"};
 constexpr std::array<std::string_view, 6> strict_blocked{"Bash", "Write",    "Edit",
                                                          "Task", "WebFetch", "WebSearch"};
 
+// Tools that run without asking for permission.
+constexpr std::array<std::string_view, 6> agent_unasked{"EnterPlanMode", "Skill",      "TaskOutput",
+                                                        "TaskStop",      "ToolSearch", "TodoWrite"};
+constexpr std::array<std::string_view, 7> strict_unasked{
+  "Task", "EnterPlanMode", "Skill", "TaskOutput", "TaskStop", "ToolSearch", "TodoWrite"};
+
 template <std::size_t N>
 std::vector<std::string> names(const std::array<std::string_view, N>& list) {
   return {list.begin(), list.end()};
@@ -67,6 +73,17 @@ policy_summary summarize(policy p) {
   case policy::strict: break;
   }
   return {names(strict_tools), names(strict_blocked), false, false, false};
+}
+
+policy_summary offer_for_asking(policy p) {
+  auto offer = summarize(p);
+  offer.allowed_tools.clear();
+  offer.blocked_tools.clear();
+  if (p == policy::agent)
+    offer.blocked_tools = names(agent_unasked);
+  else if (p == policy::strict)
+    offer.blocked_tools = names(strict_unasked);
+  return offer;
 }
 
 policy_answer answer_by_policy(policy p, std::string_view tool) {

@@ -26,6 +26,10 @@ struct policy_summary {
 };
 policy_summary summarize(policy p);
 
+/// The same as limits for an agent whose requests are put to people: what asks before it runs is
+/// offered, and only what never asks stays blocked.
+policy_summary offer_for_asking(policy p);
+
 /// A decision and the words for the agent if it is a denial.
 struct policy_answer {
   decision what = decision::deny;

@@ -112,6 +112,10 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
     return run_show(address_of(line, environment), line.show, to);
   if (name == "diff")
     return run_diff(address_of(line, environment), line.diff, to);
+  if (name == "permissions")
+    return run_permissions(address_of(line, environment), line.permissions, to);
+  if (name == "decide")
+    return run_decide(address_of(line, environment), line.decide, to);
   if (name == "workspaces")
     return run_workspaces(address_of(line, environment), line.workspaces_json, to);
   return run_with_settings(name, line, environment, to);

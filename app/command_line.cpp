@@ -210,6 +210,30 @@ void add_turns(CLI::App& app, command_line& line) {
   add_server(diff, line);
 }
 
+void add_permissions(CLI::App& app, command_line& line) {
+  auto& what = line.permissions;
+  auto* list = app.add_subcommand("permissions", "List what agents wait for people to decide");
+  list->add_option("workspace", what.workspace, "Only of this one, and with its rules.");
+  list->add_option("--forget", what.forget, "Remove this rule of the workspace.")
+    ->type_name("<rule>")
+    ->needs("workspace");
+  list->add_flag("--json", what.as_json, "The same as JSON.");
+  list->footer("People are asked if the server's setting permissions.ask says so.");
+  add_server(list, line);
+  auto& say = line.decide;
+  auto* decide = app.add_subcommand("decide", "Decide on what an agent waits for");
+  decide->add_option("workspace", say.workspace)->required();
+  decide->add_option("permission", say.permission, "Its id, as `permissions` names it.")
+    ->required();
+  decide->add_option("decision", say.decision, "allow, always (stores a rule) or deny.")
+    ->required()
+    ->check(CLI::IsMember({"allow", "always", "deny"}));
+  decide->add_option("--message", say.message, "For the agent, with a denial.");
+  decide->add_option("--answer", say.answers,
+                     "To a question: <its text>=<answer>; again for each.");
+  add_server(decide, line);
+}
+
 void add_token(CLI::App& app, command_line& line) {
   auto* token = app.add_subcommand("token", "Make, list and revoke tokens for callers of the API");
   token->require_subcommand(1);
@@ -276,6 +300,7 @@ void describe(CLI::App& app, command_line& line) {
   add_tail(app, line);
   add_events(app, line);
   add_turns(app, line);
+  add_permissions(app, line);
   add_token(app, line);
   add_others(app, line);
 }

@@ -24,6 +24,8 @@ struct command_line {
   show_options show;
   diff_options diff;
   turns_options turns;
+  permissions_options permissions;
+  decide_options decide;
   verify_options verify;
   token_options token;
   bool workspaces_json = false;

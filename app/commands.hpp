@@ -85,6 +85,24 @@ struct turns_options {
 /// Lists a workspace's turns, newest first.
 int run_turns(const api_address& server, const turns_options& what, terminal& to);
 
+struct permissions_options {
+  std::string workspace; ///< empty: all
+  std::string forget;    ///< the rule to remove
+  bool as_json = false;
+};
+/// Lists what waits for a person's decision, and a workspace's rules; or removes one.
+int run_permissions(const api_address& server, const permissions_options& what, terminal& to);
+
+struct decide_options {
+  std::string workspace;
+  std::string permission;
+  std::string decision; ///< `allow`, `always`, `deny`
+  std::string message;
+  std::vector<std::string> answers; ///< `question=answer`
+};
+/// Decides on one request of an agent.
+int run_decide(const api_address& server, const decide_options& what, terminal& to);
+
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);
 

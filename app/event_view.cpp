@@ -42,7 +42,7 @@ std::string summary(const std::string& type, const json& data) {
     return brief(string_or(data, "text"));
   if (type == "item.started" || type == "item.completed")
     return item_summary(object_at(data, "item"));
-  if (type == "permission.requested" || type == "permission.resolved")
+  if (type.starts_with("permission.") || type.starts_with("question."))
     return brief(fmt::format("{} {}", string_or(data, "tool"), string_or(data, "decision")));
   for (const auto* key : {"message", "text", "reason", "error", "session", "id", "via"})
     if (const auto text = string_at(data, key))
@@ -99,8 +99,8 @@ void turn_view::show(const json& envelope) {
   else if (type == "turn.completed")
     show_end(data);
   else if (type == "agent.retrying" || type == "session.lost" || type == "fault"
-           || type == "agent.notice" || type == "permission.requested"
-           || type == "permission.resolved")
+           || type == "agent.notice" || type.starts_with("permission.")
+           || type.starts_with("question."))
     note(tint::yellow, fmt::format("{}: {}", type, summary(type, data)));
 }
 

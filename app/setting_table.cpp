@@ -336,6 +336,20 @@ std::vector<setting> shell_settings() {
   };
 }
 
+std::vector<setting> permission_settings() {
+  const named_values<ask_people> modes{
+    {"never", ask_people::never}, {"denied", ask_people::denied}, {"all", ask_people::all}};
+  return {
+    choice(
+      "permissions.ask",
+      "Which requests of agents wait for a person: `denied`: those that the policy would deny; "
+      "`all`: every one that no stored rule allows.",
+      modes, MEMBER(rules.ask)),
+    duration("permissions.timeout", "A request that nobody has decided by then is denied.",
+             MEMBER(rules.permission_timeout)),
+  };
+}
+
 std::vector<setting> server_settings() {
   using logging::level;
   const named_values<level> levels{{"debug", level::debug},
@@ -361,8 +375,9 @@ std::vector<setting> server_settings() {
 
 std::vector<setting> build_table() {
   std::vector<setting> table;
-  for (auto part : {places(), http_settings(), agent_settings(), log_settings(),
-                    workspace_settings(), shell_settings(), server_settings()})
+  for (auto part :
+       {places(), http_settings(), agent_settings(), log_settings(), workspace_settings(),
+        shell_settings(), server_settings(), permission_settings()})
     std::move(part.begin(), part.end(), std::back_inserter(table));
   return table;
 }

@@ -58,7 +58,7 @@ void transcript::show(const json& envelope) {
     show_prompt(envelope, data);
   } else if (type == "item.completed") {
     show_item(object_at(data, "item"));
-  } else if (type == "permission.resolved") {
+  } else if (type == "permission.resolved" || type == "question.resolved") {
     to_.out << painted(
       to_, tint::yellow,
       fmt::format("permission for {}: {} by {} {}", neutralised(string_or(data, "tool", "a tool")),

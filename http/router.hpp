@@ -67,6 +67,8 @@ void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (h
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)
 void add_shell_routes(router& to); ///< v1: shells, over REST and WebSocket   (http/shell_api.cpp)
+void add_permission_routes(
+  router& to); ///< native: requests that wait for a person (http/permissions_api.cpp)
 void add_openapi_routes(
   router& to); ///< /openapi.json, which describes them  (http/openapi_api.cpp)
 

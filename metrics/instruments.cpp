@@ -332,7 +332,7 @@ void instruments::result_delivered(std::string_view via) {
 
 void instruments::permission(std::string_view decision, std::string_view by) {
   static const label_values decisions{"allow", "deny"};
-  static const label_values deciders{"client", "policy", "timeout", "withdrawn"};
+  static const label_values deciders{"client", "policy", "rule", "timeout", "restart", "withdrawn"};
   families_->permissions
     .Add({{"decision", bounded(decisions, decision)}, {"by", bounded(deciders, by)}})
     .Increment();

@@ -57,7 +57,7 @@ public:
   void pending_results(std::int64_t change);
   /// `via` is one of stream, poll, ack, expired.
   void result_delivered(std::string_view via);
-  /// `decision` allow or deny; `by` client, policy, timeout or withdrawn.
+  /// `decision` allow or deny; `by` client, policy, rule, timeout, restart or withdrawn.
   void permission(std::string_view decision, std::string_view by);
   void fault(std::string_view component);
 

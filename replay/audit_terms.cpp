@@ -44,7 +44,7 @@ bool is_unsearchable(std::string_view event_type) {
 } // namespace audit_term
 
 std::string tool_of(std::string_view type, const json& data) {
-  if (type.starts_with("permission."))
+  if (type.starts_with("permission.") || type.starts_with("question."))
     return string_or(data, "tool");
   if (type != "item.started" && type != "item.completed")
     return {};

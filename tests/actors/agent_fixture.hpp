@@ -70,6 +70,9 @@ public:
   std::string answer(std::string_view id, decision d, std::string_view) override {
     return "answer " + std::string{id} + (d == decision::allow ? " allow\n" : " deny\n");
   }
+  std::string answer_question(std::string_view id, const json& answers) override {
+    return "answers " + std::string{id} + " " + dump_json(answers) + "\n";
+  }
   adapter_output abandon_turn() override { return {}; }
   [[nodiscard]] std::size_t open_tasks() const override { return 0; }
 

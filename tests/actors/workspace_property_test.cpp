@@ -25,6 +25,9 @@ public:
   explicit random_history(unsigned seed) : random_(seed) {
     run_.rules.snapshot_every = 40;
     run_.rules.max_idempotency_keys = 5;
+    run_.rules.rights = policy::strict;
+    run_.rules.ask = static_cast<ask_people>(seed % 3);
+    run_.rules.permission_timeout = 5s;
   }
 
   void play(int steps) {
@@ -80,6 +83,7 @@ private:
       }
       break;
     case 14: run_.ask(get_queue{}); break;
+    case 15: decide(); break;
     default: progress();
     }
   }
@@ -101,6 +105,17 @@ private:
     run_.ask(what);
     if (*run_.reply && !run_.answered<submit_reply>().repeated)
       accepted_.push_back(run_.answered<submit_reply>().turn);
+  }
+
+  void decide() {
+    decide_permission what;
+    what.permission = "p" + std::to_string(std::max(1, next_permission_ - 1 - pick(3)));
+    what.what = static_cast<person_decision>(pick(3));
+    what.by = "c";
+    run_.ask(what);
+    const auto& rules = run_.working.permission_rules;
+    if (!rules.empty() && chance(50))
+      run_.ask(remove_rule{rules.front().id, "c"});
   }
 
   /// A client has the whole stream only once the turn is over.
@@ -158,7 +173,8 @@ private:
       data["permission"] = permission;
       report.events.push_back({"permission.requested", data, {}});
       if (chance(70))
-        report.asks.push_back({permission, "Bash", json::object()});
+        report.asks.push_back(
+          {permission, "Bash", json::object({{"command", std::to_string(pick(3))}})});
     }
   }
 
@@ -208,6 +224,7 @@ private:
     REQUIRE_FALSE(run_.working.busy());
     REQUIRE(run_.working.undelivered.empty());
     REQUIRE(run_.working.open_permissions.empty());
+    check_permissions();
     std::vector<std::string> first_starts;
     std::string running;
     for (const auto& e : run_.stored) {
@@ -226,6 +243,23 @@ private:
     REQUIRE(std::ranges::is_sorted(first_starts)); // ids sort by acceptance
     for (const auto& turn : accepted_)
       check_turn(turn);
+  }
+
+  /// Each request is resolved exactly once, after it was made and before its turn's end.
+  void check_permissions() {
+    std::map<std::string, std::string> open; // id -> turn
+    for (const auto& e : run_.stored) {
+      const auto id = string_or(parse_json(e.data).value(), "permission");
+      CAPTURE(e.at.value, e.type, id);
+      if (e.type == "permission.requested")
+        REQUIRE(open.emplace(id, e.turn).second);
+      else if (e.type == "permission.resolved")
+        REQUIRE(open.erase(id) == 1);
+      else if (e.type == "turn.completed")
+        for (const auto& [each, turn] : open)
+          REQUIRE(turn != e.turn);
+    }
+    REQUIRE(open.empty());
   }
 
   void check_turn(const std::string& turn) {

@@ -115,6 +115,34 @@ SCENARIO(
   REQUIRE(c.end().how == outcome::succeeded);
 }
 
+SCENARIO("a question is answered with its input and the answers, and withdrawn as a question") {
+  const json input = {{"questions", json::array({json::object({{"question", "Which?"}})})}};
+  GIVEN("one that is answered") {
+    conversation c;
+    c.line(permission_request("req_1", "AskUserQuestion", input));
+    REQUIRE(c.asks.at(0).is_question);
+    REQUIRE(c.of("question.requested").at(0)["input"] == input);
+    REQUIRE(c.of("permission.requested").empty());
+    const json answers = {{"Which?", "this"}};
+    const auto sent = only_line(c.agent->answer_question(c.asks[0].id, answers));
+    const auto& response = sent["response"]["response"];
+    REQUIRE(response["behavior"] == "allow");
+    REQUIRE(response["updatedInput"]["answers"] == answers);
+    REQUIRE(response["updatedInput"]["questions"] == input["questions"]);
+    REQUIRE(c.agent->answer_question(c.asks[0].id, answers).empty());
+  }
+  GIVEN("one that the agent withdraws, and one that its turn leaves open") {
+    conversation c;
+    c.lines({permission_request("req_1", "AskUserQuestion", input),
+             permission_request("req_2", "AskUserQuestion", input),
+             dump_json({{"type", "control_cancel_request"}, {"request_id", "req_1"}})});
+    c.exit({0, 0}, "");
+    REQUIRE(c.of("question.resolved").size() == 2);
+    REQUIRE(c.of("permission.resolved").empty());
+    REQUIRE(c.broken_promise().empty());
+  }
+}
+
 SCENARIO("an interrupt that the agent was too young to hear is sent again") {
   conversation c;
   const auto first = only_line(c.agent->interrupt());

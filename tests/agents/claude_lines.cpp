@@ -187,9 +187,9 @@ std::string conversation::broken_promise() const {
       if (!at->second.empty() && at->second != string_or(e.data["item"], "text"))
         return "deltas differ from the text: " + at->second + " / " + dump_json(e.data);
       open.erase(at);
-    } else if (e.type == "permission.requested") {
+    } else if (e.type == "permission.requested" || e.type == "question.requested") {
       asked.insert(string_or(e.data, "permission"));
-    } else if (e.type == "permission.resolved") {
+    } else if (e.type == "permission.resolved" || e.type == "question.resolved") {
       if (!asked.contains(string_or(e.data, "permission"))
           || !resolved.insert(string_or(e.data, "permission")).second)
         return "resolved what was not open: " + dump_json(e.data);

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace tidemark;
 
 SCENARIO("a policy is parsed by its name and nothing else") {
@@ -41,4 +43,17 @@ SCENARIO("the summary of a policy says what an agent may do") {
   REQUIRE(strict.allowed_tools == std::vector<std::string>{"Read", "Glob", "Grep"});
   REQUIRE_FALSE(
     (strict.allow_network || strict.allow_file_modification || strict.allow_command_execution));
+}
+
+SCENARIO(
+  "an agent whose requests are put to people is offered what asks, and not what never asks") {
+  for (const auto p : {policy::agent, policy::strict}) {
+    const auto offer = offer_for_asking(p);
+    REQUIRE(offer.allowed_tools.empty());
+    for (const auto* tool : {"Bash", "Write", "AskUserQuestion"})
+      REQUIRE(std::ranges::count(offer.blocked_tools, tool) == 0);
+    REQUIRE(std::ranges::count(offer.blocked_tools, "Skill") == 1);
+  }
+  REQUIRE(std::ranges::count(offer_for_asking(policy::strict).blocked_tools, "Task") == 1);
+  REQUIRE(offer_for_asking(policy::relaxed).blocked_tools.empty());
 }

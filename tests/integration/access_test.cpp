@@ -145,6 +145,31 @@ SCENARIO("the token's name stands in the events of what it asked for") {
   CHECK(string_or(data_of(stage.await_event("demo", "result.delivered")), "by") == "bot");
 }
 
+SCENARIO("who may only read sees what waits for a person and decides nothing; the one who decides "
+         "is named") {
+  const tokens_file tokens;
+  const auto reader = tokens.create("auditor", "read");
+  const auto ann = tokens.create("ann", "read,write");
+  auto serving = tokens.serving();
+  serving.environment["TIDEMARK_PERMISSIONS_ASK"] = "all";
+  scene stage(serving);
+  stage.client = http_client(stage.server.url(), ann);
+  const auto turn = stage.submit("demo", "TOOL true");
+  const auto asked = stage.await_event("demo", "permission.requested", turn);
+  const auto path = of("demo", "permissions");
+  const http_call allow{.method = "POST",
+                        .path = path + "/" + string_or(data_of(asked), "permission"),
+                        .body = R"({"decision":"allow"})"};
+  CHECK(status_with(stage, reader, looking(path)) == 200);
+  CHECK(status_with(stage, reader, looking("/api/v1/permissions")) == 200);
+  CHECK(status_with(stage, reader, allow) == 403);
+  CHECK(status_with(stage, reader, {.method = "DELETE", .path = path + "/rules/rule-1"}) == 403);
+  CHECK(status_with(stage, "tmk_wrong", allow) == 401);
+  CHECK(status_with(stage, ann, allow) == 200);
+  CHECK(outcome_of(stage.completion("demo", turn)) == "succeeded");
+  CHECK(string_or(data_of(stage.await_event("demo", "permission.resolved", turn)), "by") == "ann");
+}
+
 SCENARIO("tokens are changed without a restart, and an open stream ends with its token") {
   const tokens_file tokens;
   const auto before = tokens.create("reader", "read");

@@ -205,6 +205,7 @@ const keys: [string, Word][] = [
   ["n", "keys.task"],
   ["p", "keys.replay"],
   ["← →", "keys.scrub"],
+  ["a A d", "keys.decide"],
   ["?", "keys.help"],
   ["Esc", "keys.leave"],
 ];
@@ -249,6 +250,14 @@ function focus(selector: string): boolean {
   return element !== null;
 }
 
+/** Answers the request that has waited longest. */
+function decide(how: string): void {
+  document
+    .querySelector(".decision")
+    ?.querySelector<HTMLButtonElement>(`button[data-decision="${how}"]`)
+    ?.click();
+}
+
 export function listenForKeys(): void {
   window.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || helpShown.value)
@@ -264,6 +273,9 @@ export function listenForKeys(): void {
       j: () => focus(".vlist"),
       k: () => focus(".vlist"),
       p: () => window.dispatchEvent(new Event("tidemark:replay")),
+      a: () => decide("allow"),
+      A: () => decide("allow_always"),
+      d: () => decide("deny"),
       "?": () => (helpShown.value = true),
     };
     const action = actions[event.key];

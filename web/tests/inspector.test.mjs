@@ -189,6 +189,28 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await show("workspace");
   });
 
+  it("lets a person answer what the agent asks, by a key", async () => {
+    await server.submit("pilot", "QUESTION Which colour?");
+    await open("#/w/pilot");
+    const card = page.locator(".decision");
+    await card.getByRole("button", { name: "blue" }).click();
+    await checkAccess(page, "a question");
+    await picture(page, "decision");
+    await card.getByRole("button", { name: "blue" }).press("a");
+    await page.getByText("Chosen: blue.").waitFor();
+    await server.submit("pilot", "ASK NotebookEdit");
+    await card.getByText("asked.txt").waitFor();
+    await checkAccess(page, "a permission");
+    await page.keyboard.press("d");
+    await page.getByText("Refused NotebookEdit.").waitFor();
+    await server.submit("pilot", "ASK NotebookEdit");
+    await card.waitFor();
+    await page.keyboard.press("A");
+    await page.getByText("Allowed NotebookEdit.").waitFor();
+    await server.run("pilot", "ASK NotebookEdit"); // asks nobody
+    assert.equal(await card.count(), 0);
+  });
+
   it("sends a task and shows each word once, across a loss of the network and of the server", async () => {
     expected = (message) => message.includes("404"); // there is no such workspace yet
     await open("#/w/crane");

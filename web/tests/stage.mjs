@@ -38,6 +38,7 @@ export class Server {
       PORT: String(this.port),
       INTERNAL_API_TOKEN: secret,
       TIDEMARK_AGENT: "demo",
+      TIDEMARK_PERMISSIONS_ASK: "denied",
       TIDEMARK_DATA_DIR: join(this.directory, "data"),
       WORKSPACE_ROOT: join(this.directory, "workspaces"),
       SETTINGS_PATH: join(this.directory, "settings.json"),

@@ -42,7 +42,7 @@ class Server:
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(at), "HOST": "127.0.0.1", "PORT": self._port,
                  "INTERNAL_API_TOKEN": self.token, "WORKSPACE_ROOT": str(at / "workspaces"),
                  "SETTINGS_PATH": str(at / "settings.json"), "TIDEMARK_DATA_DIR": str(at / "data"),
-                 "TIDEMARK_AGENT": "demo"})
+                 "TIDEMARK_AGENT": "demo", "TIDEMARK_PERMISSIONS_ASK": "denied"})
         process, printed, listens = self._process, [], threading.Event()
 
         def read() -> None:

@@ -40,6 +40,9 @@ class Client:
     def events(self, *, gap: Any = "error", **options: Any) -> AsyncGenerator[Any, None]:
         return _iterate(self._client.events(gap=gap, **options))
 
+    async def permissions(self) -> List[types.PendingPermission]:
+        return await asyncio.to_thread(self._client.permissions)
+
     async def health(self) -> types.Health:
         return await asyncio.to_thread(self._client.health)
 
@@ -108,6 +111,16 @@ class Workspace:
         finally:
             await ends.aclose()
         return await self.turn(turn)
+
+    async def permissions(self) -> types.Permissions:
+        return await asyncio.to_thread(self._same.permissions)
+
+    async def decide(self, permission: str, decision: str, *, message: Optional[str] = None,
+                     answers: Optional[Mapping[str, str]] = None) -> types.Decision:
+        return await asyncio.to_thread(self._same.decide, permission, decision, message=message, answers=answers)
+
+    async def remove_rule(self, rule: str) -> None:
+        await asyncio.to_thread(self._same.remove_rule, rule)
 
     async def info(self) -> types.Workspace:
         return await asyncio.to_thread(self._same.info)

@@ -90,6 +90,10 @@ class Client:
         query = _query(workspaces, types, turn, tool, outcome, text, since, until, raw)
         return EventStream(self._connection, EVENTS, query, LogPlace(after), gap=gap, retry_for=retry_for)
 
+    def permissions(self) -> List[types.PendingPermission]:
+        """What agents wait for people to decide, in all workspaces."""
+        return self._connection.json("GET", "/api/v1/permissions")["pending"]
+
     def health(self) -> types.Health:
         return self._connection.json("GET", "/health")
 

@@ -113,6 +113,68 @@ class TurnPage(TypedDict):
     next: Optional[str]
 
 
+class Permissions(TypedDict):
+    pending: List[PendingPermission]
+    rules: List[PermissionRule]
+
+
+class AllPermissions(TypedDict):
+    pending: List[PendingPermission]
+
+
+class _PendingPermission(TypedDict):
+    permission: str
+    tool: str
+    input: Dict[str, Any]
+    expires_at: Time
+    workspace: WorkspaceId
+    turn: TurnId
+    kind: Literal["permission", "question"]
+    requested_at: Time
+
+
+class PendingPermission(_PendingPermission, total=False):
+    """The data of the request's event, and where it belongs."""
+    suggestions: List[Any]
+    description: str
+    title: str
+    reason: str
+    blocked_path: str
+    tool_use_id: str
+    item: str
+    timeout_s: int
+    always: RuleScope
+
+
+class PermissionRule(TypedDict):
+    rule: str
+    tool: str
+    command: Optional[str]
+    by: str
+    since: Time
+
+
+class _DecisionRequest(TypedDict):
+    decision: Literal["allow", "allow_always", "deny"]
+
+
+class DecisionRequest(_DecisionRequest, total=False):
+    message: Optional[str]
+    answers: Optional[Dict[str, str]]
+
+
+class Decision(TypedDict):
+    permission: str
+    decision: Literal["allow", "deny"]
+    by: str
+    rule: Optional[str]
+
+
+class RuleRemoved(TypedDict):
+    rule: str
+    removed: bool
+
+
 class TurnError(TypedDict):
     code: str
     message: str
@@ -588,6 +650,16 @@ class PermissionRequestedData(_PermissionRequestedData, total=False):
     blocked_path: str
     tool_use_id: str
     item: str
+    timeout_s: int
+    expires_at: Time
+    always: RuleScope
+
+
+class RuleScope(TypedDict):
+    """What `allow_always` would allow."""
+    tool: str
+    command: str
+    fingerprint: str
 
 
 class _PermissionResolved(TypedDict):
@@ -615,9 +687,75 @@ class _PermissionResolvedData(TypedDict):
 
 class PermissionResolvedData(_PermissionResolvedData, total=False):
     tool: str
+    via: str
     policy: str
+    rule: str
+    answers: Dict[str, Any]
     message: str
     synthetic: Synthetic
+
+
+class _PermissionRuleChanged(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["permission.rule"]
+    data: PermissionRuleData
+
+
+class PermissionRuleChanged(_PermissionRuleChanged, total=False):
+    """A person allows something for good in this workspace, or no longer."""
+    turn: TurnId
+    raw: str
+    hash: str
+
+
+class _PermissionRuleData(TypedDict):
+    rule: str
+    change: Literal["added", "removed"]
+    tool: str
+    command: str
+    by: str
+
+
+class PermissionRuleData(_PermissionRuleData, total=False):
+    fingerprint: str
+
+
+class _QuestionRequested(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["question.requested"]
+    data: PermissionRequestedData
+
+
+class QuestionRequested(_QuestionRequested, total=False):
+    """The agent asks people; `input.questions` says what."""
+    turn: TurnId
+    raw: str
+    hash: str
+
+
+class _QuestionResolved(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["question.resolved"]
+    data: PermissionResolvedData
+
+
+class QuestionResolved(_QuestionResolved, total=False):
+    """Exactly once a question."""
+    turn: TurnId
+    raw: str
+    hash: str
 
 
 class _AgentRetrying(TypedDict):
@@ -1007,6 +1145,9 @@ KnownEvent = Union[
     ItemCompleted,
     PermissionRequested,
     PermissionResolved,
+    PermissionRuleChanged,
+    QuestionRequested,
+    QuestionResolved,
     AgentRetrying,
     AgentNotice,
     AgentOpaque,

@@ -114,6 +114,31 @@ class Workspace:
         return self.events(after=turn["queued_at"], turn=turn["turn"], types=["turn.completed"], gap="value",
                            retry_for=retry_for)
 
+    def permissions(self) -> types.Permissions:
+        """What the agent waits for a person to decide, oldest first, and what persons have allowed for good."""
+        return self._connection.json("GET", f"{self._path}/permissions")
+
+    def decide(self, permission: str, decision: str, *, message: Optional[str] = None,
+               answers: Optional[Mapping[str, str]] = None) -> types.Decision:
+        """Decides on a request that waits: "allow", "allow_always" (stores a rule) or "deny". The first decision
+        counts: TidemarkError with status 409 where it was settled before, 404 where no such request waits. If an answer
+        is lost and the call tried again, the 409 speaks of this very decision.
+
+        message: for the agent, with a denial.
+        answers: to a question that is allowed: the text of each of its questions, and the answer.
+        """
+        body: Dict[str, Any] = {"decision": decision}
+        if message is not None:
+            body["message"] = message
+        if answers is not None:
+            body["answers"] = dict(answers)
+        path = f"{self._path}/permissions/{urllib.parse.quote(permission, safe='')}"
+        return self._connection.json("POST", path, body=body)
+
+    def remove_rule(self, rule: str) -> None:
+        """People are asked again for what this rule allows."""
+        self._connection.json("DELETE", f"{self._path}/permissions/rules/{urllib.parse.quote(rule, safe='')}")
+
     def info(self) -> types.Workspace:
         """What the server knows of the workspace."""
         return self._connection.json("GET", self._path)

@@ -1,7 +1,7 @@
 import { Connection, type Query } from "./connection.js";
 import { LogPlace } from "./place.js";
 import { EventReader, type Reading, type Selection } from "./reader.js";
-import type { AuditPage, Event, Gap, Health, Readiness, WorkspaceInfo } from "./types.js";
+import type { AuditPage, Event, Gap, Health, PendingPermission, Readiness, WorkspaceInfo } from "./types.js";
 import { Workspace, type CallOptions } from "./workspace.js";
 
 export interface TidemarkOptions {
@@ -56,6 +56,12 @@ export class Tidemark {
   async workspaces(options: CallOptions = {}): Promise<WorkspaceInfo[]> {
     const list = await this.#connection.json<{ workspaces: WorkspaceInfo[] }>("/api/v1/workspaces", options);
     return list.workspaces;
+  }
+
+  /** What agents wait for people to decide, in all workspaces. */
+  async permissions(options: CallOptions = {}): Promise<PendingPermission[]> {
+    const list = await this.#connection.json<{ pending: PendingPermission[] }>("/api/v1/permissions", options);
+    return list.pending;
   }
 
   /**

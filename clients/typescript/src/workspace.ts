@@ -2,7 +2,7 @@ import type { Connection } from "./connection.js";
 import { StreamPlace } from "./place.js";
 import { EventReader, type EventOptions } from "./reader.js";
 import type {
-  Event, Gap, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification, WorkspaceInfo,
+  Decision, DecisionRequest, Event, Gap, Permissions, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification, WorkspaceInfo,
 } from "./types.js";
 
 export interface CallOptions {
@@ -29,6 +29,13 @@ export interface TurnsOptions extends CallOptions {
   pageSize?: number | undefined;
   /** Only turns older than this one. */
   before?: string | undefined;
+}
+
+export interface DecideOptions extends CallOptions {
+  /** For the agent, with a denial. */
+  message?: string | undefined;
+  /** To a question that is allowed: the text of each of its questions, and the answer. */
+  answers?: Record<string, string> | undefined;
 }
 
 /** One workspace. It need not be there: the first turn makes it. */
@@ -129,6 +136,34 @@ export class Workspace {
     }
     options.signal?.throwIfAborted();
     return this.turn(turn, options);
+  }
+
+  /** What the agent waits for a person to decide, oldest first, and what persons have allowed for good. */
+  permissions(options: CallOptions = {}): Promise<Permissions> {
+    return this.#connection.json<Permissions>(`${this.#path}/permissions`, { signal: options.signal });
+  }
+
+  /**
+   * Decides on a request that waits. The first decision counts; it is not tried again by itself.
+   * @throws TidemarkError with status 409 where it was settled before, 404 where no such request waits
+   */
+  decide(permission: string, decision: DecisionRequest["decision"], options: DecideOptions = {}): Promise<Decision> {
+    const body: DecisionRequest = { decision };
+    if (options.message !== undefined) body.message = options.message;
+    if (options.answers !== undefined) body.answers = options.answers;
+    return this.#connection.json<Decision>(`${this.#path}/permissions/${encodeURIComponent(permission)}`, {
+      method: "POST",
+      body,
+      signal: options.signal,
+    });
+  }
+
+  /** People are asked again for what this rule allows. */
+  async removeRule(rule: string, options: CallOptions = {}): Promise<void> {
+    await this.#connection.json(`${this.#path}/permissions/rules/${encodeURIComponent(rule)}`, {
+      method: "DELETE",
+      signal: options.signal,
+    });
   }
 
   /** What the server knows of the workspace. */

@@ -66,6 +66,7 @@ export class TestServer {
         SETTINGS_PATH: at("settings.json"),
         TIDEMARK_DATA_DIR: at("data"),
         TIDEMARK_AGENT: "demo",
+        TIDEMARK_PERMISSIONS_ASK: "denied",
       },
     });
     this.#process = child;

@@ -25,10 +25,20 @@ export interface Permission {
   tool: string;
   input: unknown;
   description: string;
+  kind: string; // permission, question
+  expires: string; // until when a person may decide; empty: no person is asked
+  always: string; // what "always" would allow
+  questions: Question[];
   decision: string; // empty: nobody has decided
   by: string;
   message: string;
   offset: number;
+}
+
+export interface Question {
+  text: string;
+  options: string[];
+  many: boolean; // several may be chosen
 }
 
 /** Something that happened and is said in a line. */
@@ -117,7 +127,8 @@ export function apply(to: Conversation, event: Envelope): boolean {
   const [family] = event.type.split(".");
   if (family === "turn") applyTurn(to, event);
   else if (family === "item") applyItem(to, event);
-  else if (family === "permission") applyPermission(to, event);
+  else if ((family === "permission" && event.type !== "permission.rule") || family === "question")
+    applyPermission(to, event);
   else applyNotice(to, event);
   return true;
 }
@@ -257,7 +268,7 @@ function applyPermission(to: Conversation, event: Envelope): void {
   const turn = turnOf(to, event);
   const id = text(event.data.permission);
   const known = to.byPermission.get(id);
-  if (event.type === "permission.resolved") {
+  if (event.type.endsWith(".resolved")) {
     if (!known) return;
     known.permission.decision = text(event.data.decision);
     known.permission.by = text(event.data.by);
@@ -272,6 +283,10 @@ function applyPermission(to: Conversation, event: Envelope): void {
     tool: text(event.data.tool),
     input: event.data.input,
     description: text(event.data.description),
+    kind: event.type.startsWith("question") ? "question" : "permission",
+    expires: text(event.data.expires_at),
+    always: scopeOf(event.data.always),
+    questions: questionsOf(event.data.input),
     decision: "",
     by: "",
     message: "",
@@ -282,6 +297,25 @@ function applyPermission(to: Conversation, event: Envelope): void {
     item.revision += 1;
   }
   to.byPermission.set(id, { permission, turn, item });
+}
+
+function scopeOf(always: unknown): string {
+  const scope = fields(always);
+  return [text(scope.tool), text(scope.command)].filter(Boolean).join(" ");
+}
+
+function questionsOf(input: unknown): Question[] {
+  const { questions } = fields(input);
+  if (!Array.isArray(questions)) return [];
+  return questions.map((each) => {
+    const given = fields(each);
+    const options = Array.isArray(given.options) ? given.options : [];
+    return {
+      text: text(given.question),
+      options: options.map((option) => text(fields(option).label)).filter(Boolean),
+      many: given.multiSelect === true,
+    };
+  });
 }
 
 const silent = new Set(["workspace.created", "result.pending", "result.delivered"]);

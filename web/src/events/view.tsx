@@ -171,7 +171,7 @@ export function summary(event: Envelope): string {
   }
   if (event.type === "turn.completed")
     return [text(data.outcome), text(fields(data.error).message) || text(data.text)].join("  ");
-  if (event.type.startsWith("permission."))
+  if (event.type.startsWith("permission.") || event.type.startsWith("question."))
     return [text(data.tool), text(data.decision) || gist(data.input)].join("  ");
   return (
     text(data.prompt_preview) ||

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, workspacePath } from "../api";
 import { openPermissions } from "../conversation/reduce";
-import { gist } from "../conversation/item_view";
+import { DecisionCard } from "./decision";
 import { duration, money, now } from "../format";
 import { t } from "../i18n";
 import type { SpaceFeed } from "./space_feed";
@@ -78,20 +78,17 @@ function TaskLine({ id, turn, prompt, started, queued }: TaskLineProps): JSX.Ele
   );
 }
 
-/** Requests that wait for somebody. Today the server's policy answers each at once. */
+/** Requests that wait for somebody. */
 export function DecisionsPanel({ feed }: { feed: SpaceFeed }): JSX.Element | null {
   void feed.version.value;
-  const open = openPermissions(feed.live);
+  const open = openPermissions(feed.live).filter(({ permission }) => permission.expires);
   if (open.length === 0) return null;
   return (
     <section class="panel attention" aria-labelledby="decisions-title">
       <h2 id="decisions-title">{t("space.decisions")}</h2>
       {open.map(({ permission }) => (
-        <p key={permission.id}>
-          <b>{permission.tool}</b> {permission.description || gist(permission.input)}
-        </p>
+        <DecisionCard key={permission.id} workspace={feed.id} request={permission} />
       ))}
-      <p class="quiet">{t("space.decisions.policy")}</p>
     </section>
   );
 }
