@@ -212,6 +212,12 @@ public:
     d_.emit("shell.closed", {}, data);
   }
 
+  void operator()(const put_consumer& what) { on_consumer(d_, what); }
+  void operator()(const ack_consumer& what) { on_consumer(d_, what); }
+  void operator()(const delete_consumer& what) { on_consumer(d_, what); }
+  void operator()(const bury_webhook& what) { on_consumer(d_, what); }
+  void operator()(const revive_webhook& what) { on_consumer(d_, what); }
+
 private:
   workspace_state& state() { return d_.state(); }
 

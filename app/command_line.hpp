@@ -24,6 +24,7 @@ struct command_line {
   show_options show;
   diff_options diff;
   turns_options turns;
+  consumers_options consumers;
   verify_options verify;
   token_options token;
   bool workspaces_json = false;

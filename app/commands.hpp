@@ -85,6 +85,13 @@ struct turns_options {
 /// Lists a workspace's turns, newest first.
 int run_turns(const api_address& server, const turns_options& what, terminal& to);
 
+struct consumers_options {
+  std::string workspace;
+  bool as_json = false;
+};
+/// Lists a workspace's consumers and webhooks with their places.
+int run_consumers(const api_address& server, const consumers_options& what, terminal& to);
+
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);
 

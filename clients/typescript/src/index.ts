@@ -3,8 +3,9 @@ export { GapError, TidemarkError } from "./errors.js";
 export type { EventOptions, Reading, Selection } from "./reader.js";
 export { cursorOf } from "./types.js";
 export type {
-  Cursor, Event, EventEnvelope, EventOf, EventType, Gap, Health, Problem, Readiness, Turn, TurnAccepted,
+  Consumer, Cursor, Event, EventEnvelope, EventOf, EventType, Gap, Health, Problem, Readiness, Turn, TurnAccepted,
   TurnCancelled, Verification, WorkspaceInfo,
 } from "./types.js";
+export { verifyWebhook, type VerifyOptions } from "./webhooks.js";
 export { Workspace, type CallOptions, type SubmitOptions, type TurnsOptions } from "./workspace.js";
 export type { components, paths } from "./api.js";
