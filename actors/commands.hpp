@@ -1,7 +1,9 @@
 #pragma once
 
+#include "actors/consumer.hpp"
 #include "agents/policy.hpp"
 #include "base/json.hpp"
+#include "replay/cursor.hpp"
 #include "storage/event_log.hpp"
 
 #include <chrono>
@@ -201,15 +203,70 @@ struct remove_rule {
   std::string by;
 };
 
+/// Where a consumer begins, or a webhook begins anew.
+enum class start_at { first, head, cursor };
+struct consumer_start {
+  start_at where = start_at::first;
+  cursor after; ///< with `start_at::cursor`
+};
+
+/// Make a consumer unless it is there. With `push` it is a webhook, and one that is there is changed;
+/// a consumer never becomes the other kind. Errors: `conflict`, `fenced`, `ahead`, `too_large`.
+struct put_consumer {
+  struct webhook_change {
+    std::string url;
+    std::string secret;       ///< empty: as it is
+    std::string fresh_secret; ///< for a new webhook without one
+    std::optional<std::vector<std::string>> types;
+    std::optional<std::size_t> max_attempts;
+  };
+  std::string name;
+  consumer_start from;
+  std::string by;
+  std::optional<webhook_change> push = {};
+};
+/// Its reader has all up to here. A place behind the present one changes nothing. Answered once it is
+/// durable. Errors: `not_found`, `fenced` (another epoch), `ahead`, `conflict` (a webhook's place is
+/// not its receiver's to move).
+struct ack_consumer {
+  std::string name;
+  cursor upto;
+  std::optional<std::uint64_t> generation = {}; ///< from who delivers a webhook
+};
+struct delete_consumer {
+  std::string name;
+  bool pushes = false;
+};
+/// A webhook's event was tried in vain as often as allowed, or its receiver wants no more:
+/// `webhook.dead`, and nothing is sent until it is revived.
+struct bury_webhook {
+  std::string name;
+  std::uint64_t generation = 0;
+  offset at; ///< the event
+  std::size_t attempts = 0;
+  std::string error;
+};
+/// Send again: from where it stands, or from another place.
+struct revive_webhook {
+  std::string name;
+  std::optional<consumer_start> from;
+};
+struct consumer_reply {
+  consumer now;
+  stream_info stream; ///< as durable when it is answered
+  bool created = false;
+};
+
 struct done {}; ///< the answer of commands that only succeed or fail
 
-using command = std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn,
-                             reset_session, describe_workspace, get_queue, client_received,
-                             client_left, get_pending, settle_pending, open_shell, close_shell,
-                             decide_permission, get_permissions, remove_rule>;
-using answer =
-  std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info, queue_reply,
-               pending_reply, settle_reply, decide_reply, permissions_reply>;
+using command =
+  std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn, reset_session,
+               describe_workspace, get_queue, client_received, client_left, get_pending,
+               settle_pending, open_shell, close_shell, decide_permission, get_permissions,
+               remove_rule, put_consumer, ack_consumer, delete_consumer, bury_webhook, revive_webhook>;
+using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
+                            queue_reply, pending_reply, settle_reply, decide_reply,
+                            permissions_reply, consumer_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;

@@ -41,6 +41,9 @@ using read_atom = caf::atom_constant<caf::atom("read")>;
 using input_atom = caf::atom_constant<caf::atom("input")>;
 using resize_atom = caf::atom_constant<caf::atom("resize")>;
 using leave_atom = caf::atom_constant<caf::atom("leave")>;
+using changed_atom = caf::atom_constant<caf::atom("changed")>;
+using wake_atom = caf::atom_constant<caf::atom("wake")>;
+using delivered_atom = caf::atom_constant<caf::atom("delivered")>;
 using close_atom = caf::atom_constant<caf::atom("close")>;
 
 /// The outcome of one append with the events as they now stand in the log.
@@ -176,6 +179,20 @@ using shells_actor = caf::typed_actor<
   caf::replies_to<attach_atom, std::string, shell_client_ptr>::with<shell_attachment_ptr>,
   /// Shutdown: ends every shell and opens none; true when all are gone and the log has it. Their
   /// clients can still read up to the end.
+  caf::replies_to<stop_atom>::with<bool>>;
+
+/// Sends events to webhooks (one, own thread, which may wait for the disk): reads the log, keeps one
+/// event a webhook on its way, tells the workspaces how far each is.
+using webhooks_actor = caf::typed_actor<
+  /// A client changed a webhook: workspace, name.
+  caf::reacts_to<changed_atom, std::string, std::string>,
+  /// Internal: the workspace has new events.
+  caf::reacts_to<wake_atom, std::string>,
+  /// Internal: a delivery by its number has ended, with a status (0: none came) and what went wrong.
+  caf::reacts_to<delivered_atom, std::uint64_t, int, std::string>,
+  /// Timer: retries.
+  caf::reacts_to<tick_atom>,
+  /// Shutdown: gives up what is on its way, answers true, ends.
   caf::replies_to<stop_atom>::with<bool>>;
 
 /// A client's place at a shell.

@@ -9,7 +9,8 @@ namespace tidemark {
 void workspace_shell::take(decided out, std::optional<reply_promise> asker,
                            std::optional<bool_promise> credit) {
   transaction t;
-  t.appends = !out.events.empty();
+  t.appends = !out.events.empty() || !out.derived.empty();
+  const auto appends = t.appends;
   t.effects = std::move(out.effects);
   t.answered = std::move(out.reply);
   t.asker = std::move(asker);
@@ -17,14 +18,14 @@ void workspace_shell::take(decided out, std::optional<reply_promise> asker,
   const auto behind = !in_flight.empty();
   in_flight.push_back(std::move(t));
   // What reads only still waits for what it has read: nobody sees a state that may not come to be.
-  if (!out.events.empty())
+  if (appends)
     append(std::move(out.events), std::move(out.derived), out.ends_stream);
   else if (!behind)
     settle_front();
 }
 
 void workspace_shell::append(std::vector<new_event> events, std::vector<table_write> derived,
-                             bool ends_stream) {
+                             bool ends_stream, bool at_the_end) {
   auto request = std::make_shared<append_request>();
   request->stream = stream.id;
   request->incarnation = stream.incarnation;
@@ -36,10 +37,10 @@ void workspace_shell::append(std::vector<new_event> events, std::vector<table_wr
   const auto of = generation;
   self->request(deps.writer, caf::infinite, append_atom::value, append_ptr{std::move(request)})
     .then(
-      [this, of](const append_reply_ptr& reply) {
+      [this, of, at_the_end](const append_reply_ptr& reply) {
         --unanswered;
         if (of == generation)
-          committed(*reply);
+          committed(*reply, at_the_end);
         if (now_in == phase::recovering)
           recover();
         close_if_done();
@@ -54,14 +55,14 @@ void workspace_shell::append(std::vector<new_event> events, std::vector<table_wr
       });
 }
 
-void workspace_shell::committed(const append_reply& reply) {
+void workspace_shell::committed(const append_reply& reply, bool at_the_end) {
   if (!reply.result) {
     const auto& why = reply.result.error().why;
     logging::error("workspace", "{}: events were not stored: {}", id, why.describe());
     give_up(why);
     return;
   }
-  if (reply.events.empty()) { // a snapshot at the end
+  if (at_the_end) {
     snapshot_saved = true;
     return;
   }
@@ -110,6 +111,8 @@ void workspace_shell::fill_in(answer& what) const {
       submitted->global = place->second;
   } else if (auto* described = std::get_if<workspace_info>(&what)) {
     described->stream = stream;
+  } else if (auto* reader = std::get_if<consumer_reply>(&what)) {
+    reader->stream = stream;
   }
 }
 

@@ -33,6 +33,7 @@ struct workspace_rules {
   std::size_t max_queued = 1000; ///< further turns are refused as `too_large`
   std::size_t max_prompt_bytes = 32 << 20;
   std::size_t max_idempotency_keys = 1000;    ///< the oldest are forgotten
+  std::size_t max_consumers = 100;            ///< of one workspace, webhooks included
   std::size_t auth_failures_before_pause = 3; ///< in a row, of the account; then the queue waits
   std::chrono::seconds pending_ttl{3600};
   std::chrono::seconds auth_pause{60}; ///< how long the queue waits before it tries again
@@ -94,7 +95,7 @@ struct settled_permission {
 };
 
 /// All that a workspace remembers. A value: equal event histories give equal states, but for
-/// `held`, which no event tells of, and deadlines that `put_forward` moved.
+/// `held` and `consumers`, which no event tells of, and deadlines that `put_forward` moved.
 struct workspace_state {
   std::string id;
   stream_id stream;
@@ -122,6 +123,7 @@ struct workspace_state {
   offset snapshot_at;             ///< head of the last stored snapshot
   std::size_t snapshot_bytes = 0; ///< its size
   std::optional<session_hold> held;
+  consumer_map consumers; ///< records of their own: neither in events nor in snapshots
 
   /// The turn that runs now as clients see it: started, or begun and about to start. Null if none,
   /// also while the process of a cancelled turn is still dying.
@@ -210,7 +212,7 @@ decided on_shutdown(workspace_state& working, const workspace_rules& rules,
 /// Applies one stored event. Total: unknown types and fields change nothing but head and time.
 void evolve(workspace_state& state, const event_view& e);
 
-/// Snapshot codec: `restore(snapshot(s))` is `s` but for `held`, with `snapshot_at` at its head and its size.
+/// Snapshot codec: `restore(snapshot(s))` is `s` but for `held` and `consumers`, with `snapshot_at` at its head and its size.
 std::string snapshot(const workspace_state& state);
 expected<workspace_state> restore(std::string_view text);
 

@@ -218,6 +218,11 @@ public:
   void operator()(const get_permissions&) { d_.reply(list_permissions(state())); }
 
   void operator()(const remove_rule& what) { d_.reply(forget_rule(d_, what)); }
+  void operator()(const put_consumer& what) { on_consumer(d_, what); }
+  void operator()(const ack_consumer& what) { on_consumer(d_, what); }
+  void operator()(const delete_consumer& what) { on_consumer(d_, what); }
+  void operator()(const bury_webhook& what) { on_consumer(d_, what); }
+  void operator()(const revive_webhook& what) { on_consumer(d_, what); }
 
 private:
   workspace_state& state() { return d_.state(); }

@@ -29,6 +29,9 @@ public:
   /// Keeps the turn's record in step; `end` is the data of its `turn.completed`, null before.
   void record(const turn_record& turn, std::string_view status, const json& end = nullptr);
 
+  /// Puts or deletes a record that follows from no event; written with those there are, or alone.
+  void write(table_write record) { out_.derived.push_back(std::move(record)); }
+
   /// Asks to be woken at the next deadline; done by finish() where deadlines may have changed.
   void schedule();
 
@@ -72,6 +75,13 @@ void start_next(workspace_draft& d);
 
 /// Puts the running turn back to the head of the queue, to be run again.
 void queue_again(workspace_draft& d);
+
+// The readers whose places are kept (workspace_consumers.cpp).
+void on_consumer(workspace_draft& d, const put_consumer& what);
+void on_consumer(workspace_draft& d, const ack_consumer& what);
+void on_consumer(workspace_draft& d, const delete_consumer& what);
+void on_consumer(workspace_draft& d, const bury_webhook& what);
+void on_consumer(workspace_draft& d, const revive_webhook& what);
 
 /// The turn with this id, queued or running; null if there is none.
 const turn_record* find_turn(const workspace_state& state, std::string_view turn);

@@ -46,6 +46,11 @@ expected<loaded_workspace> load_workspace(event_log& log, const std::string& roo
       return fail(errc::corrupt, "workspace " + name + " lacks events after offset "
                                    + std::to_string(loaded.state.head.value));
   }
+  auto consumers = stored_consumers(log, name);
+  if (!consumers)
+    return fail(errc::unavailable, "the consumers of workspace " + name + " cannot be read",
+                consumers.error());
+  loaded.state.consumers = std::move(*consumers);
   loaded.state.id = name;
   loaded.state.stream = stream->id;
   loaded.state.incarnation = stream->incarnation;

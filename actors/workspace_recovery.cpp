@@ -105,7 +105,7 @@ void workspace_shell::close_if_done() {
   }
   if (!snapshot_saved && working.head > working.snapshot_at) {
     working.snapshot_at = working.head;
-    append({}, {{table::meta, record_key::snapshot(stream.id), snapshot(working)}}, false);
+    append({}, {{table::meta, record_key::snapshot(stream.id), snapshot(working)}}, false, true);
     return;
   }
   std::exchange(on_closed, std::nullopt)->deliver(durable_at_close);

@@ -105,8 +105,10 @@ struct workspace_shell {
   // -- commits (workspace_commit.cpp) ----------------------------------------
   void take(decided out, std::optional<reply_promise> asker = {},
             std::optional<bool_promise> credit = {});
-  void append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream);
-  void committed(const append_reply& reply);
+  /// `at_the_end`: the last snapshot, which no input waits for.
+  void append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream,
+              bool at_the_end = false);
+  void committed(const append_reply& reply, bool at_the_end);
   void settle_front();
   void fill_in(answer& what) const;
   void give_up(const error& why);

@@ -1,9 +1,8 @@
 #include "app/api_client.hpp"
 
+#include "app/curl_library.hpp"
 #include "base/json.hpp"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,53 +20,6 @@ using namespace std::chrono_literals;
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
-
-/// The functions of libcurl that are used here, loaded at the first call. A server makes none: linked,
-/// libcurl and the thirty libraries behind it would cost it 4 MB and a part of its start.
-struct curl_library {
-  decltype(&::curl_easy_init) easy_init = nullptr;
-  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
-  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
-  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
-  decltype(&::curl_easy_perform) easy_perform = nullptr;
-  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
-  decltype(&::curl_slist_append) slist_append = nullptr;
-  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
-
-  /// Errors: `unavailable` if this machine has no libcurl.
-  static expected<const curl_library*> instance();
-
-private:
-  bool load();
-};
-
-template <class Function>
-bool find(void* library, const char* name, Function& into) {
-  into = reinterpret_cast<Function>(::dlsym(library, name));
-  return into != nullptr;
-}
-
-// Never unloaded: its own libraries leave handlers for the end of the process.
-bool curl_library::load() {
-  void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-  return library != nullptr && find(library, "curl_easy_init", easy_init)
-         && find(library, "curl_easy_cleanup", easy_cleanup)
-         && find(library, "curl_easy_setopt", easy_setopt)
-         && find(library, "curl_easy_getinfo", easy_getinfo)
-         && find(library, "curl_easy_perform", easy_perform)
-         && find(library, "curl_easy_strerror", easy_strerror)
-         && find(library, "curl_slist_append", slist_append)
-         && find(library, "curl_slist_free_all", slist_free_all);
-}
-
-expected<const curl_library*> curl_library::instance() {
-  static curl_library only;
-  static const bool is_there = only.load();
-  if (!is_there)
-    return fail(errc::unavailable, "this command needs libcurl (libcurl.so.4), which cannot be "
-                                   "loaded: install it (Debian: libcurl4)");
-  return &only;
-}
 
 /// One transfer: the pieces of a good answer go to `take`, the body of a bad one is kept.
 struct transfer {

@@ -234,6 +234,14 @@ void add_permissions(CLI::App& app, command_line& line) {
   add_server(decide, line);
 }
 
+void add_consumers(CLI::App& app, command_line& line) {
+  auto* consumers =
+    app.add_subcommand("consumers", "List the consumers of a workspace and how far each is behind");
+  add_workspace(consumers, line.consumers.workspace, "Its name.");
+  consumers->add_flag("--json", line.consumers.as_json, "Print the server's answer.");
+  add_server(consumers, line);
+}
+
 void add_token(CLI::App& app, command_line& line) {
   auto* token = app.add_subcommand("token", "Make, list and revoke tokens for callers of the API");
   token->require_subcommand(1);
@@ -301,6 +309,7 @@ void describe(CLI::App& app, command_line& line) {
   add_events(app, line);
   add_turns(app, line);
   add_permissions(app, line);
+  add_consumers(app, line);
   add_token(app, line);
   add_others(app, line);
 }

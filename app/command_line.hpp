@@ -26,6 +26,7 @@ struct command_line {
   turns_options turns;
   permissions_options permissions;
   decide_options decide;
+  consumers_options consumers;
   verify_options verify;
   token_options token;
   bool workspaces_json = false;

@@ -103,6 +103,13 @@ struct decide_options {
 /// Decides on one request of an agent.
 int run_decide(const api_address& server, const decide_options& what, terminal& to);
 
+struct consumers_options {
+  std::string workspace;
+  bool as_json = false;
+};
+/// Lists a workspace's consumers and webhooks with their places.
+int run_consumers(const api_address& server, const consumers_options& what, terminal& to);
+
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);
 

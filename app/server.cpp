@@ -1,12 +1,15 @@
 #include "app/server.hpp"
 
 #include "actors/agent_host.hpp"
+#include "actors/consumer.hpp"
 #include "actors/directory.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/shell_host.hpp"
+#include "actors/webhooks.hpp"
 #include "app/exit_code.hpp"
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
+#include "app/webhook_sender.hpp"
 #include "base/thread_priority.hpp"
 #include "http/auth.hpp"
 #include "http/server.hpp"
@@ -83,14 +86,33 @@ void clear_leftovers(const settings& what) {
 
 /// Ends with the reason of the first of the watched actors that goes down before shutdown.
 caf::behavior watch(caf::event_based_actor* self, log_writer_actor writer,
-                    directory_actor directory) {
+                    directory_actor directory, webhooks_actor webhooks) {
   self->monitor(writer);
   self->monitor(directory);
-  self->set_down_handler([self, writer_address = writer.address()](const caf::down_msg& down) {
-    const auto part = down.source == writer_address ? "log writer" : "directory";
+  self->monitor(webhooks);
+  self->set_down_handler([self, writer_address = writer.address(),
+                          webhooks_address = webhooks.address()](const caf::down_msg& down) {
+    const auto part = down.source == writer_address     ? "log writer"
+                      : down.source == webhooks_address ? "webhooks"
+                                                        : "directory";
     fail_server(fmt::format("the {} has failed: {}", part, self->system().render(down.reason)));
   });
   return {[](caf::unit_t) {}};
+}
+
+/// How far every consumer is behind. Blocks on the disk.
+std::vector<instruments::consumer_lag> lags_in(const event_log& log) {
+  std::vector<instruments::consumer_lag> out;
+  const auto consumers = all_consumers(log);
+  if (!consumers) {
+    logging::error("server", "the consumers cannot be read: {}", consumers.error().describe());
+    return out;
+  }
+  for (const auto& [workspace, all] : *consumers)
+    if (const auto stream = log.find(workspace))
+      for (const auto& [name, who] : all)
+        out.push_back({workspace, name, lag_of(who, *stream)});
+  return out;
 }
 
 template <class Handle>
@@ -126,6 +148,7 @@ public:
       return instruments::log_gauges{figures.bytes_on_disk, figures.wal_bytes, figures.streams,
                                      figures.head.value, ignored ? 0 : space.available};
     });
+    metrics_.observe_consumers([&log] { return lags_in(log); });
     spawn_actors();
   }
 
@@ -137,7 +160,7 @@ public:
       what_.http, log_, events_, metrics_, directory_, probe_, blocking_, background_,
       failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION, what_.agent.rights,
       stopping_, quiet_, what_.agent.settings_path, patches_, shells_,
-      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes});
+      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes, webhooks_});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -155,6 +178,9 @@ public:
     caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
     {
       caf::scoped_actor self{actors_};
+      watchdog.now_ending("the webhooks");
+      stop_actor(self, webhooks_, "webhooks", 1s);
+      webhook_sender_.reset();
       watchdog.now_ending("the shells");
       if (shells_) // before the workspaces, whose events tell of their end
         stop_actor(self, shells_, "shells", what_.shell.hangup_grace + 2s);
@@ -184,6 +210,7 @@ public:
     watch_ = caf::actor{};
     probe_ = agent_probe_actor{};
     patches_ = patch_reader_actor{};
+    webhooks_ = webhooks_actor{};
     directory_ = directory_actor{};
     writer_ = log_writer_actor{};
     watchdog.now_ending("the actors and their agents");
@@ -220,7 +247,9 @@ private:
       patches_ = agents_.spawn_patch_reader();
     if (what_.shell.enabled)
       shells_ = terminals_.spawn(directory_);
-    watch_ = actors_.spawn(watch, writer_, directory_);
+    webhooks_ = spawn_webhooks(
+      actors_, {log_, events_, directory_, metrics_, *webhook_sender_, what_.webhooks});
+    watch_ = actors_.spawn(watch, writer_, directory_, webhooks_);
   }
 
   const settings& what_;
@@ -240,6 +269,8 @@ private:
   agent_probe_actor probe_;
   patch_reader_actor patches_; ///< empty: nothing is recorded
   shells_actor shells_;        ///< empty: switched off
+  std::unique_ptr<webhook_sender> webhook_sender_ = make_webhook_sender(what_.webhooks);
+  webhooks_actor webhooks_;
   caf::actor watch_;
   std::unique_ptr<http_services> services_;
   std::unique_ptr<http_server> http_;

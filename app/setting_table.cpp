@@ -350,6 +350,24 @@ std::vector<setting> permission_settings() {
   };
 }
 
+std::vector<setting> consumer_settings() {
+  return {
+    number("consumers.max", "Consumers of one workspace, webhooks included.",
+           MEMBER(rules.max_consumers)),
+    toggle("webhooks.allow_private",
+           "Webhooks may lead to loopback, link-local and private addresses.",
+           MEMBER(webhooks.allow_private)),
+    duration("webhooks.timeout", "Time of one attempt to deliver an event.",
+             MEMBER(webhooks.timeout)),
+    duration("webhooks.first_retry", "Wait after a first failed attempt; doubled with each more.",
+             MEMBER(webhooks.first_retry)),
+    duration("webhooks.longest_retry", "Longest wait between two attempts.",
+             MEMBER(webhooks.longest_retry)),
+    number("webhooks.max_transfers", "Deliveries at a time, over all webhooks.",
+           MEMBER(webhooks.max_transfers), 1, 1000),
+  };
+}
+
 std::vector<setting> server_settings() {
   using logging::level;
   const named_values<level> levels{{"debug", level::debug},
@@ -375,9 +393,9 @@ std::vector<setting> server_settings() {
 
 std::vector<setting> build_table() {
   std::vector<setting> table;
-  for (auto part :
-       {places(), http_settings(), agent_settings(), log_settings(), workspace_settings(),
-        shell_settings(), server_settings(), permission_settings()})
+  for (auto part : {places(), http_settings(), agent_settings(), log_settings(),
+                    workspace_settings(), shell_settings(), server_settings(),
+                    permission_settings(), consumer_settings()})
     std::move(part.begin(), part.end(), std::back_inserter(table));
   return table;
 }

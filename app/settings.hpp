@@ -2,6 +2,7 @@
 
 #include "actors/agent_options.hpp"
 #include "actors/shell_options.hpp"
+#include "actors/webhook_options.hpp"
 #include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "http/options.hpp"
@@ -29,6 +30,7 @@ struct settings {
   http_options http;
   agent_options agent;
   shell_options shell;
+  webhook_options webhooks;
   rocks_log_options log; ///< `directory` is filled in by `resolve`
   workspace_rules rules;
 

@@ -1,5 +1,6 @@
 #include "http/event_query.hpp"
 
+#include "actors/consumer.hpp"
 #include "http/query_values.hpp"
 
 #include <algorithm>
@@ -31,6 +32,13 @@ expected<event_query> parse_event_query(const request_parameters& with,
   if (!from)
     return tl::make_unexpected(from.error());
   out.from = *from;
+  if (const auto name = with.query("consumer")) {
+    auto parsed = parse_consumer_name(*name);
+    if (!parsed)
+      return fail(errc::invalid_argument, "query \"consumer\"", parsed.error());
+    if (!out.from)
+      out.consumer = std::move(*parsed);
+  }
   const auto limit = count_of(with, "limit");
   if (!limit)
     return tl::make_unexpected(limit.error());

@@ -24,7 +24,8 @@ struct event_query {
   static constexpr std::size_t default_limit = 1000;
   static constexpr std::size_t max_limit = 10'000;
 
-  std::optional<cursor> from;       ///< empty: from the beginning
+  std::optional<cursor> from;       ///< empty: from the beginning, or where `consumer` is
+  std::string consumer;             ///< empty: none
   std::optional<std::size_t> limit; ///< events in this answer
   std::vector<std::string> types;   ///< empty: all; `item.*` takes a family
   std::string turn;                 ///< empty: all
@@ -36,7 +37,7 @@ struct event_query {
 };
 
 /// Reads the request's parameters. `Last-Event-ID` wins over `after`, `last_event_id`, `lastEventId`.
-/// Errors: `invalid_argument`, naming the parameter.
+/// A cursor wins over `consumer`, which is left empty then. Errors: `invalid_argument`, naming the parameter.
 expected<event_query> parse_event_query(const request_parameters& with,
                                         std::chrono::milliseconds max_wait);
 

@@ -5,6 +5,7 @@
 #include "http/router.hpp"
 #include "http/wake_event.hpp"
 
+#include "actors/consumer.hpp"
 #include "replay/sse_frame.hpp"
 
 #include <fmt/format.h>
@@ -141,6 +142,30 @@ task<void> send_stream(exchange& with, reading what, event_form form) {
   co_await deliver(with, *body, std::move(what), form);
 }
 
+struct stream_place {
+  stream_info stream;
+  std::optional<cursor>
+    reader; ///< where the consumer is; empty: at the beginning, or none was named
+};
+
+/// A workspace's stream with the place of a consumer, if one is named. Blocks on the disk.
+expected<stream_place> place_in(const event_log& log, const std::string& workspace,
+                                const std::string& reader) {
+  auto stream = find_workspace(log, workspace);
+  if (!stream)
+    return tl::make_unexpected(stream.error());
+  auto out = stream_place{std::move(*stream), std::nullopt};
+  if (reader.empty())
+    return out;
+  const auto who = stored_consumer(log, workspace, reader);
+  if (!who)
+    return tl::make_unexpected(who.error());
+  // One that never had an event misses none of those that retention removed.
+  if (who->at != offset{} || who->incarnation != out.stream.incarnation)
+    out.reader = cursor{who->incarnation, who->at};
+  return out;
+}
+
 /// Finds the stream and the place in it.
 task<expected<reading>> locate(exchange& with) {
   const auto workspace = workspace_id::parse(with.param("id"));
@@ -150,14 +175,19 @@ task<expected<reading>> locate(exchange& with) {
   if (!query)
     co_return tl::make_unexpected(query.error());
   const auto* log = &with.services().log;
-  const auto find = [log, id = workspace->str()] { return find_workspace(*log, id); };
-  auto stream = co_await with.blocking(find);
-  if (!stream)
-    co_return tl::make_unexpected(stream.error());
+  const auto find = [log, id = workspace->str(), reader = query->consumer] {
+    return place_in(*log, id, reader);
+  };
+  auto place = co_await with.blocking(find);
+  if (!place)
+    co_return tl::make_unexpected(place.error());
+  auto& stream = place->stream;
+  if (place->reader)
+    query->from = place->reader;
   auto out = reading{};
-  out.start = resume_at(query->from, *stream);
+  out.start = resume_at(query->from, stream);
   out.query = std::move(*query);
-  out.stream = std::move(*stream);
+  out.stream = std::move(stream);
   co_return out;
 }
 

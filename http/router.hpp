@@ -62,6 +62,10 @@ void add_event_routes(router& to, const std::shared_ptr<reader_count>& seats);
 ///< native: events of one workspace     (http/events_api.cpp)
 void add_audit_routes(router& to, const std::shared_ptr<reader_count>& seats);
 ///< native: events of all workspaces    (http/audit_api.cpp)
+void add_consumer_routes(
+  router& to); ///< native: readers' kept places         (http/consumers_api.cpp)
+void add_webhook_routes(
+  router& to); ///< native: readers that are pushed to   (http/webhooks_api.cpp)
 void add_verify_routes(router& to);  ///< native: proof of one workspace      (http/verify_api.cpp)
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(

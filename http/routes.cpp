@@ -13,6 +13,8 @@ void add_all_routes(router& to) {
   add_workspace_routes(to);
   add_shell_routes(to);
   add_permission_routes(to);
+  add_consumer_routes(to);
+  add_webhook_routes(to);
   add_openapi_routes(to);
 }
 

@@ -34,6 +34,7 @@ struct http_services {
   shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
   std::size_t max_prompt_bytes = 32 << 20;
+  webhooks_actor webhooks = {}; ///< empty: none are served
 };
 
 } // namespace tidemark

@@ -50,6 +50,7 @@ const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     
 const label_values components{"workspace", "agent_session", "directory", "shell",
                               "http",      "log",           "probe",     "other"};
 const label_values methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"};
+const label_values webhook_outcomes{"delivered", "failed", "dead"};
 const label_values shell_ends{"program", "client", "disconnect", "idle", "server"};
 const label_values token_kinds{"input", "output", "cache_read", "cache_write"};
 
@@ -218,6 +219,16 @@ struct instruments::families {
   counter_set gaps{r, "tidemark_gaps_total",
                    "Resumes that could not go on from where the reader was", "reason", gap_reasons};
 
+  Gauge& consumers = gauge(r, "tidemark_consumers", "Consumers, webhooks included");
+  prometheus::Family<Gauge>& consumer_lags =
+    prometheus::BuildGauge()
+      .Name("tidemark_consumer_lag")
+      .Help("Events that a consumer has not acknowledged; of the 1000 consumers furthest behind")
+      .Register(registry);
+  counter_set webhook_deliveries{r, "tidemark_webhook_deliveries_total",
+                                 "Attempts to deliver an event to a webhook, by outcome", "outcome",
+                                 webhook_outcomes};
+
   // -- process ---------------------------------------------------------------
   Gauge& start_time =
     gauge(r, "process_start_time_seconds", "Start of the process since the Unix epoch");
@@ -231,6 +242,28 @@ struct instruments::families {
 
   std::mutex reader_mutex; ///< guards `read_log` and serialises scrapes
   std::function<log_gauges()> read_log;
+  std::function<std::vector<consumer_lag>()> read_consumers; ///< guarded likewise
+  std::vector<Gauge*> lag_series;                            ///< of the last scrape; likewise
+
+  /// Consumers come and go, and those that are shown change: the series are made anew.
+  void show_consumers() {
+    if (!read_consumers)
+      return;
+    auto lags = read_consumers();
+    consumers.Set(static_cast<double>(lags.size()));
+    for (auto* series : lag_series)
+      consumer_lags.Remove(series);
+    lag_series.clear();
+    const auto shown = std::min(lags.size(), max_consumer_series);
+    std::ranges::partial_sort(lags, lags.begin() + static_cast<std::ptrdiff_t>(shown),
+                              std::ranges::greater{}, &consumer_lag::events);
+    for (std::size_t i = 0; i < shown; ++i) {
+      auto& series =
+        consumer_lags.Add({{"workspace", lags[i].workspace}, {"consumer", lags[i].consumer}});
+      series.Set(static_cast<double>(lags[i].events));
+      lag_series.push_back(&series);
+    }
+  }
 
   /// A name is what an agent says: neither their number nor their length is ours to trust.
   std::string bounded_model(std::string_view model) {
@@ -417,6 +450,15 @@ void instruments::gap(std::string_view reason) {
   families_->gaps.at(reason).Increment();
 }
 
+void instruments::observe_consumers(std::function<std::vector<consumer_lag>()> read) {
+  const std::lock_guard lock{families_->reader_mutex};
+  families_->read_consumers = std::move(read);
+}
+
+void instruments::webhook_delivery(std::string_view outcome) {
+  families_->webhook_deliveries.at(outcome).Increment();
+}
+
 std::string instruments::expose() const {
   auto& f = *families_;
   const std::lock_guard lock{f.reader_mutex};
@@ -428,6 +470,7 @@ std::string instruments::expose() const {
     f.head.Set(static_cast<double>(log.head));
     f.free_bytes.Set(static_cast<double>(log.free_bytes));
   }
+  f.show_consumers();
   const auto process = read_process_figures();
   f.cpu.Set(process.cpu_seconds);
   f.resident.Set(static_cast<double>(process.resident_bytes));

@@ -7,19 +7,22 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidemark {
 
 /// Every instrument of the server in one place. docs/operations.md lists them by exposed name.
 ///
 /// Label values come from closed sets or are bounded here (an unknown model becomes `other` after
-/// `max_models`): never a workspace, a path or a session. Series with closed label sets exist from
-/// the start, so that no scrape finds a hole. Thread-safe; a call is a few atomic operations, but
+/// `max_models`): never a path or a session, nor a workspace but for its consumers. Series with closed label sets exist from
+/// the start, so that no scrape finds a hole. The one exception is the lag of consumers, which clients
+/// name: at most `max_consumer_series`, those that are furthest behind. Thread-safe; a call is a few atomic operations, but
 /// those that take seconds lock a histogram and do not belong in a loop over events.
 class instruments {
 public:
   using seconds = std::chrono::duration<double>;
   static constexpr std::size_t max_models = 16;
+  static constexpr std::size_t max_consumer_series = 1000;
 
   explicit instruments(std::string_view version);
   ~instruments();
@@ -88,6 +91,15 @@ public:
   void slow_reader();
   /// `reason` epoch, trimmed or ahead.
   void gap(std::string_view reason);
+  /// Asked at each scrape: how many events wait for each consumer.
+  struct consumer_lag {
+    std::string workspace;
+    std::string consumer;
+    std::uint64_t events = 0;
+  };
+  void observe_consumers(std::function<std::vector<consumer_lag>()> read);
+  /// `outcome` is one of delivered, failed, dead.
+  void webhook_delivery(std::string_view outcome);
 
   /// The exposition in the Prometheus text format 0.0.4.
   [[nodiscard]] std::string expose() const;

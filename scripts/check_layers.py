@@ -20,7 +20,7 @@ LIBRARIES = {
     r"prometheus/": ["metrics/*.cpp"],
     r"openssl/": ["storage/*.cpp", "agents/*.cpp", "actors/*.cpp", "http/*.cpp", "app/*.cpp", "tests/*",
                   "agents/demo_*"],
-    r"(CLI/|toml\+\+/|curl/)": ["app/*.cpp", "tests/*", "bench/*"],
+    r"(CLI/|toml\+\+/|curl/)": ["app/*.cpp", "app/curl_library.hpp", "tests/*", "bench/*"],
     r"spdlog/": ["base/*.cpp"],
 }
 

@@ -14,7 +14,8 @@ from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "List[Any]",
          "object": "Dict[str, Any]"}
 # Union of the forms that a reader meets; UnknownEvent and TruncatedEvent are EventEnvelopes like the others.
-LEFT_OUT = {"UnknownEvent", "TruncatedEvent", "Event"}
+# Requests with the member `from`, which is a keyword, come as arguments.
+LEFT_OUT = {"UnknownEvent", "TruncatedEvent", "Event", "ConsumerRequest", "WebhookRequest"}
 
 
 def name_of(ref: str) -> str:

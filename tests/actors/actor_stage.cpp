@@ -1,6 +1,7 @@
 #include "tests/actors/actor_stage.hpp"
 
 #include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
 #include <algorithm>
@@ -125,12 +126,17 @@ actor_stage::~actor_stage() {
 bool actor_stage::stop() {
   if (!system_)
     return true;
+  if (webhooks_) {
+    caf::scoped_actor self{*system_};
+    self->request(webhooks_, 10s, stop_atom::value).receive([](bool) {}, [](const caf::error&) {});
+  }
   auto in_order = stop_directory();
   {
     caf::scoped_actor self{*system_};
     self->request(writer_, 10s, stop_atom::value)
       .receive([](bool) {}, [&](const caf::error&) { in_order = false; });
   }
+  webhooks_ = webhooks_actor{};
   directory_ = directory_actor{};
   writer_ = log_writer_actor{};
   system_.reset(); // hangs if a handle is left over
@@ -176,6 +182,14 @@ std::vector<workspace_summary> actor_stage::list() {
   self->request(directory_, 10s, list_atom::value)
     .receive([&](const summaries_ptr& all) { out = *all; }, [](const caf::error&) {});
   return out;
+}
+
+void actor_stage::serve_webhooks(webhook_sender& sender, webhook_options how) {
+  webhooks_ = spawn_webhooks(*system_, {*log, readers, directory_, metrics, sender, how});
+}
+
+void actor_stage::webhook_changed(const std::string& workspace, const std::string& name) {
+  caf::anon_send(webhooks_, changed_atom::value, workspace, name);
 }
 
 std::vector<event> actor_stage::events(const std::string& workspace) const {

@@ -2,6 +2,7 @@
 
 #include "actors/directory.hpp"
 #include "actors/log_writer.hpp"
+#include "actors/webhooks.hpp"
 #include "storage/memory_log.hpp"
 #include "tests/support/poll_until.hpp"
 
@@ -48,6 +49,9 @@ public:
   expected<submit_reply> submit(const std::string& workspace, const std::string& prompt,
                                 bool held = false);
   std::vector<workspace_summary> list();
+  /// Delivers webhooks from here on. `sender` outlives the stage and holds nothing when it ends.
+  void serve_webhooks(webhook_sender& sender, webhook_options how);
+  void webhook_changed(const std::string& workspace, const std::string& name);
   /// Stops everything in order. True if the directory said that all is durable.
   bool stop();
   /// The first half of it, while clients still talk to the directory.
@@ -72,6 +76,7 @@ private:
   std::optional<caf::actor_system> system_;
   log_writer_actor writer_;
   directory_actor directory_;
+  webhooks_actor webhooks_;
   bool directory_stopped_ = false;
 };
 

@@ -65,6 +65,24 @@ SCENARIO("the log's figures are read at each scrape") {
   CHECK(page.find("tidemark_log_head_position 14") != std::string::npos);
 }
 
+SCENARIO("the consumers furthest behind are shown, as they are at the scrape") {
+  instruments metrics{"1"};
+  std::vector<instruments::consumer_lag> lags{{"w", "slow", 900}, {"w", "fast", 1}};
+  for (std::uint64_t i = 0; i < instruments::max_consumer_series; ++i)
+    lags.push_back({"many", "c" + std::to_string(i), 5 + i % 3});
+  metrics.observe_consumers([&] { return lags; });
+  auto page = metrics.expose();
+  CHECK(page.find("tidemark_consumers 1002") != std::string::npos);
+  CHECK(page.find("tidemark_consumer_lag{consumer=\"slow\",workspace=\"w\"} 900")
+        != std::string::npos);
+  CHECK(page.find("consumer=\"fast\"") == std::string::npos);
+  lags = {{"w", "fast", 3}};
+  page = metrics.expose();
+  CHECK(page.find("tidemark_consumer_lag{consumer=\"fast\",workspace=\"w\"} 3")
+        != std::string::npos);
+  CHECK(page.find("consumer=\"slow\"") == std::string::npos);
+}
+
 SCENARIO("every metric has its row in the operator's page") {
   std::ifstream page{TIDEMARK_SOURCE_DIR "/docs/operations.md"};
   const std::string documented{std::istreambuf_iterator<char>{page}, {}};

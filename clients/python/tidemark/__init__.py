@@ -15,9 +15,10 @@ from typing import Any, Mapping
 from ._reader import EventStream
 from .client import Client
 from .errors import Gap, GapError, TidemarkError
+from .webhooks import verify_webhook
 from .workspace import Workspace
 
-__all__ = ["Client", "EventStream", "Gap", "GapError", "TidemarkError", "Workspace", "cursor_of"]
+__all__ = ["Client", "EventStream", "Gap", "GapError", "TidemarkError", "Workspace", "cursor_of", "verify_webhook"]
 
 
 def cursor_of(event: Mapping[str, Any]) -> str:

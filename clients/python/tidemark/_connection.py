@@ -77,7 +77,7 @@ class Connection:
             try:
                 text = response.read()
                 if accept(response.status):
-                    return json.loads(text)
+                    return json.loads(text) if response.status != 204 else None
             except (*BROKEN, ValueError) as failure:  # it broke off in the middle
                 raise unreachable(failure) from failure
             raise error_of(response.status, response.headers, text)

@@ -87,17 +87,19 @@ class Workspace:
 
     @overload
     def events(self, *, after: Optional[Cursor] = ..., types: Sequence[str] = ..., turn: Optional[str] = ...,
-               raw: bool = ..., gap: Literal["error"] = ...,
+               raw: bool = ..., consumer: Optional[str] = ..., gap: Literal["error"] = ...,
                retry_for: float = ...) -> AsyncGenerator[types.Event, None]: ...
 
     @overload
     def events(self, *, after: Optional[Cursor] = ..., types: Sequence[str] = ..., turn: Optional[str] = ...,
-               raw: bool = ..., gap: Literal["value"],
+               raw: bool = ..., consumer: Optional[str] = ..., gap: Literal["value"],
                retry_for: float = ...) -> AsyncGenerator[Union[types.Event, Gap], None]: ...
 
     def events(self, *, after: Optional[Cursor] = None, types: Sequence[str] = (), turn: Optional[str] = None,
-               raw: bool = False, gap: Any = "error", retry_for: float = AWAY) -> AsyncGenerator[Any, None]:
-        return _iterate(self._same.events(after=after, types=types, turn=turn, raw=raw, gap=gap, retry_for=retry_for))
+               raw: bool = False, consumer: Optional[str] = None, gap: Any = "error",
+               retry_for: float = AWAY) -> AsyncGenerator[Any, None]:
+        return _iterate(self._same.events(after=after, types=types, turn=turn, raw=raw, consumer=consumer, gap=gap,
+                                          retry_for=retry_for))
 
     async def result(self, turn: str, *, retry_for: float = AWAY) -> types.Turn:
         found = await self.turn(turn)
@@ -121,6 +123,21 @@ class Workspace:
 
     async def remove_rule(self, rule: str) -> None:
         await asyncio.to_thread(self._same.remove_rule, rule)
+
+    async def put_consumer(self, name: str, *, from_: Optional[Cursor] = None) -> types.Consumer:
+        return await asyncio.to_thread(self._same.put_consumer, name, from_=from_)
+
+    async def consumer(self, name: str) -> types.Consumer:
+        return await asyncio.to_thread(self._same.consumer, name)
+
+    async def consumers(self) -> List[types.Consumer]:
+        return await asyncio.to_thread(self._same.consumers)
+
+    async def acknowledge(self, name: str, upto: Union[Cursor, Mapping[str, Any]]) -> types.Consumer:
+        return await asyncio.to_thread(self._same.acknowledge, name, upto)
+
+    async def delete_consumer(self, name: str) -> None:
+        await asyncio.to_thread(self._same.delete_consumer, name)
 
     async def info(self) -> types.Workspace:
         return await asyncio.to_thread(self._same.info)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
+ConsumerName = str
 Cursor = str
 GapReason = Literal["epoch", "trimmed", "ahead"]
 MessageFrame = Dict[str, Any]
@@ -226,6 +227,63 @@ class EventPage(TypedDict):
     first: int
     next: Cursor
     ended: bool
+
+
+class Acknowledgement(TypedDict):
+    offset: Any
+
+
+class _Consumer(TypedDict):
+    workspace: WorkspaceId
+    name: ConsumerName
+    epoch: int
+    offset: int
+    cursor: Cursor
+    head: int
+    lag: int
+    created: Time
+    by: str
+    acked: Any
+
+
+class Consumer(_Consumer, total=False):
+    webhook: WebhookTarget
+
+
+class WebhookTarget(TypedDict):
+    """Only of a consumer that events are pushed to."""
+    url: str
+    secret: str
+    types: List[str]
+    max_attempts: int
+    state: Literal["active", "dead"]
+    error: Optional[str]
+
+
+class _Webhook(TypedDict):
+    workspace: WorkspaceId
+    name: ConsumerName
+    epoch: int
+    offset: int
+    cursor: Cursor
+    head: int
+    lag: int
+    created: Time
+    by: str
+    acked: Any
+
+
+class Webhook(_Webhook, total=False):
+    webhook: WebhookTarget
+    secret: str
+
+
+class WebhookList(TypedDict):
+    webhooks: List[Webhook]
+
+
+class ConsumerList(TypedDict):
+    consumers: List[Consumer]
 
 
 class Verification(TypedDict):
@@ -958,6 +1016,30 @@ class ShellClosedData(_ShellClosedData, total=False):
     synthetic: Synthetic
 
 
+class _WebhookDead(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["webhook.dead"]
+    data: WebhookDeadData
+
+
+class WebhookDead(_WebhookDead, total=False):
+    """A webhook is given up until it is revived."""
+    turn: TurnId
+    raw: str
+    hash: str
+
+
+class WebhookDeadData(TypedDict):
+    webhook: ConsumerName
+    offset: int
+    attempts: int
+    error: str
+
+
 class _Fault(TypedDict):
     workspace: WorkspaceId
     epoch: int
@@ -1156,6 +1238,7 @@ KnownEvent = Union[
     ResultDelivered,
     ShellOpened,
     ShellClosed,
+    WebhookDead,
     Fault,
 ]
 # A newer server may have types of events that are not among these.

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import urllib.parse
 import uuid
-from typing import Any, Dict, Iterator, Literal, Mapping, Optional, Sequence, Union, overload
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, overload
 
 from . import types
 from ._connection import Connection
@@ -71,15 +71,17 @@ class Workspace:
 
     @overload
     def events(self, *, after: Optional[Cursor] = ..., types: Sequence[str] = ..., turn: Optional[str] = ...,
-               raw: bool = ..., gap: Literal["error"] = ..., retry_for: float = ...) -> EventStream[types.Event]: ...
+               raw: bool = ..., consumer: Optional[str] = ..., gap: Literal["error"] = ...,
+               retry_for: float = ...) -> EventStream[types.Event]: ...
 
     @overload
     def events(self, *, after: Optional[Cursor] = ..., types: Sequence[str] = ..., turn: Optional[str] = ...,
-               raw: bool = ..., gap: Literal["value"],
+               raw: bool = ..., consumer: Optional[str] = ..., gap: Literal["value"],
                retry_for: float = ...) -> EventStream[Union[types.Event, Gap]]: ...
 
     def events(self, *, after: Optional[Cursor] = None, types: Sequence[str] = (), turn: Optional[str] = None,
-               raw: bool = False, gap: str = "error", retry_for: float = AWAY) -> EventStream[Any]:
+               raw: bool = False, consumer: Optional[str] = None, gap: str = "error",
+               retry_for: float = AWAY) -> EventStream[Any]:
         """The workspace's events, as they happened and as they happen: each once, in order, none left out, whatever
         becomes of the connection or the server. Ends when the workspace is deleted, or by `close()`.
 
@@ -87,13 +89,14 @@ class Workspace:
         types: only these; a trailing `*` matches a family (`item.*`).
         turn: only this turn's.
         raw: with the agent's own lines.
+        consumer: begin where this consumer is (`put_consumer`, `acknowledge`); `after` wins.
         gap: what happens where events are not there any more: "error" raises GapError, "value" gives a Gap and goes
             on behind it.
         retry_for: for how many seconds the server may be away before the reading fails.
 
         The iteration raises TidemarkError where the server refuses, or is away for too long.
         """
-        query = {"types": ",".join(types) or None, "turn": turn, "raw": raw or None}
+        query = {"types": ",".join(types) or None, "turn": turn, "raw": raw or None, "consumer": consumer}
         place = Place(after, dense=not types and turn is None)
         return EventStream(self._connection, f"{self._path}/events", query, place, gap=gap, retry_for=retry_for)
 
@@ -139,6 +142,32 @@ class Workspace:
         """People are asked again for what this rule allows."""
         self._connection.json("DELETE", f"{self._path}/permissions/rules/{urllib.parse.quote(rule, safe='')}")
 
+    def put_consumer(self, name: str, *, from_: Union[Cursor, None] = None) -> types.Consumer:
+        """Makes a consumer, a reader whose place the server keeps; one that is there stays where it is.
+
+        from_: "first" (the default), "head", or the cursor of the last event that it does not want.
+        """
+        body = {} if from_ is None else {"from": str(from_)}
+        return self._connection.json("PUT", self._consumer(name), body=body)
+
+    def consumer(self, name: str) -> types.Consumer:
+        """Where a consumer is, and how many events wait for it (`lag`)."""
+        return self._connection.json("GET", self._consumer(name))
+
+    def consumers(self) -> List[types.Consumer]:
+        """All of the workspace, webhooks included."""
+        return self._connection.json("GET", f"{self._path}/consumers")["consumers"]
+
+    def acknowledge(self, name: str, upto: Union[Cursor, Mapping[str, Any]]) -> types.Consumer:
+        """The consumer is done with all events up to this one (an event, or its cursor). Durable when it returns;
+        moves forward only."""
+        place = upto if isinstance(upto, (str, int)) else f"{upto['epoch']}-{upto['offset']}"
+        return self._connection.json("POST", self._consumer(name) + "/ack", body={"offset": place})
+
+    def delete_consumer(self, name: str) -> None:
+        """Forgets a consumer and its place."""
+        self._connection.json("DELETE", self._consumer(name))
+
     def info(self) -> types.Workspace:
         """What the server knows of the workspace."""
         return self._connection.json("GET", self._path)
@@ -146,6 +175,9 @@ class Workspace:
     def verify(self) -> types.Verification:
         """Has the server check that no event was altered or removed. It reads all of them."""
         return self._connection.json("GET", f"{self._path}/verify")
+
+    def _consumer(self, name: str) -> str:
+        return f"{self._path}/consumers/{urllib.parse.quote(name, safe='')}"
 
     def _turn(self, turn: str) -> str:
         return f"{self._path}/turns/{urllib.parse.quote(turn, safe='')}"

@@ -71,6 +71,7 @@ export class Connection {
     try {
       const response = await this.attempt(path, call);
       if (!(call.accept?.(response.status) ?? response.ok)) return { failure: await errorOf(response) };
+      if (response.status === 204) return { value: undefined as T };
       try {
         return { value: (await response.json()) as T };
       } catch (failure) {

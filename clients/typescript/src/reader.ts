@@ -30,7 +30,10 @@ export interface Reading {
   retryFor?: number | undefined;
 }
 
-export interface EventOptions extends Selection, Reading {}
+export interface EventOptions extends Selection, Reading {
+  /** Begin where this consumer is (`putConsumer`, `acknowledge`); `after` wins. */
+  consumer?: string | undefined;
+}
 
 /** What came of one connection to the stream. */
 type Outcome = { over: true } | { over: false; failure: TidemarkError };

@@ -21,6 +21,7 @@ export type Event = Schemas["KnownEvent"];
  */
 export type Gap = Schemas["GapFrame"] & { type: "gap" };
 
+export type Consumer = Schemas["Consumer"];
 export type Turn = Schemas["Turn"];
 export type TurnAccepted = Schemas["TurnAccepted"];
 export type TurnCancelled = Schemas["TurnCancelled"];

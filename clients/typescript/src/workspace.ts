@@ -1,8 +1,14 @@
 import type { Connection } from "./connection.js";
 import { StreamPlace } from "./place.js";
 import { EventReader, type EventOptions } from "./reader.js";
+import { cursorOf } from "./types.js";
 import type {
-  Decision, DecisionRequest, Event, Gap, Permissions, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification, WorkspaceInfo,
+  Consumer, Cursor, Decision, DecisionRequest, Event, EventEnvelope, Gap, Permissions, Turn, TurnAccepted, TurnCancelled,
+  TurnRequest, Verification, WorkspaceInfo,
+} from "./types.js";
+import type {
+  Consumer, Cursor, Event, EventEnvelope, Gap, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification,
+  WorkspaceInfo,
 } from "./types.js";
 
 export interface CallOptions {
@@ -113,9 +119,9 @@ export class Workspace {
   events(options?: EventOptions & { gap?: "error" | undefined }): AsyncGenerator<Event, void, undefined>;
   events(options: EventOptions & { gap: "value" }): AsyncGenerator<Event | Gap, void, undefined>;
   events(options: EventOptions = {}): AsyncGenerator<Event | Gap, void, undefined> {
-    const { after, types, turn, raw } = options;
+    const { after, types, turn, raw, consumer } = options;
     const place = new StreamPlace(after, !types?.length && turn === undefined);
-    const query = { types: types?.length ? types.join(",") : undefined, turn, raw: raw || undefined };
+    const query = { types: types?.length ? types.join(",") : undefined, turn, raw: raw || undefined, consumer };
     return new EventReader(this.#connection, `${this.#path}/events`, query, place, options).read();
   }
 
@@ -136,6 +142,48 @@ export class Workspace {
     }
     options.signal?.throwIfAborted();
     return this.turn(turn, options);
+  }
+
+  /**
+   * Makes a consumer, a reader whose place the server keeps; one that is there stays where it is.
+   * @param from `first` (the default), `head`, or the cursor of the last event that it does not want
+   */
+  putConsumer(name: string, options: CallOptions & { from?: Cursor | undefined } = {}): Promise<Consumer> {
+    return this.#connection.json<Consumer>(this.#consumer(name), {
+      method: "PUT",
+      body: options.from === undefined ? {} : { from: String(options.from) },
+      repeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /** Where a consumer is, and how many events wait for it (`lag`). */
+  consumer(name: string, options: CallOptions = {}): Promise<Consumer> {
+    return this.#connection.json<Consumer>(this.#consumer(name), { signal: options.signal });
+  }
+
+  /** All of the workspace, webhooks included. */
+  async consumers(options: CallOptions = {}): Promise<Consumer[]> {
+    const path = `${this.#path}/consumers`;
+    return (await this.#connection.json<{ consumers: Consumer[] }>(path, { signal: options.signal })).consumers;
+  }
+
+  /**
+   * The consumer is done with all events up to this one (an event, or its cursor). Durable when it resolves; moves
+   * forward only.
+   */
+  acknowledge(name: string, upto: Cursor | EventEnvelope, options: CallOptions = {}): Promise<Consumer> {
+    return this.#connection.json<Consumer>(`${this.#consumer(name)}/ack`, {
+      method: "POST",
+      body: { offset: typeof upto === "object" ? cursorOf(upto) : upto },
+      repeatable: true,
+      signal: options.signal,
+    });
+  }
+
+  /** Forgets a consumer and its place. */
+  deleteConsumer(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#connection.json<void>(this.#consumer(name), { method: "DELETE", signal: options.signal });
   }
 
   /** What the agent waits for a person to decide, oldest first, and what persons have allowed for good. */
@@ -174,6 +222,10 @@ export class Workspace {
   /** Has the server check that no event was altered or removed. It reads all of them. */
   verify(options: CallOptions = {}): Promise<Verification> {
     return this.#connection.json<Verification>(`${this.#path}/verify`, { signal: options.signal });
+  }
+
+  #consumer(name: string): string {
+    return `${this.#path}/consumers/${encodeURIComponent(name)}`;
   }
 
   #turn(turn: string): string {

@@ -6,6 +6,7 @@ import { t } from "../i18n";
 import { language } from "../preferences";
 import { workspaceHref } from "../router";
 import { State } from "../state_mark";
+import { ConsumersPanel } from "./consumers";
 import { Composer, DecisionsPanel, FactsPanel, QueuePanel } from "./queue";
 import { SpaceFeed } from "./space_feed";
 import { Timeline } from "./timeline";
@@ -153,6 +154,7 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
       <aside class="space-side" aria-label={t("space.facts")}>
         <DecisionsPanel feed={feed} />
         <QueuePanel feed={feed} />
+        <ConsumersPanel id={feed.id} />
         <FactsPanel feed={feed} />
       </aside>
     </div>

@@ -1,0 +1,126 @@
+#include "http/consumer_shape.hpp"
+#include "http/problem.hpp"
+#include "http/router.hpp"
+
+// Readers whose place the server keeps (docs/events.md, Consumers).
+namespace tidemark {
+
+namespace {
+
+task<void> send_consumer(exchange& with, const expected<consumer_reply>& reply) {
+  if (!reply) {
+    co_await send_error(with, reply.error());
+    co_return;
+  }
+  auto body = dump_json(shown(reply->now, reply->stream));
+  co_await with.send(reply->created ? 201 : 200, std::move(body));
+}
+
+task<void> put(exchange& with) {
+  auto where = consumer_address_of(with);
+  const auto body = object_of(with.request().body());
+  auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  if (!where || !from) {
+    co_await send_error(with, where ? from.error() : where.error());
+    co_return;
+  }
+  put_consumer request;
+  request.name = std::move(where->name);
+  request.from = *from;
+  request.by = with.who().name;
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<consumer_reply>(where->workspace, false, std::move(what));
+  co_await send_consumer(with, reply);
+}
+
+/// The place in `{"offset": "1-42"}` or `{"offset": 42}`.
+expected<cursor> acknowledged(const std::string& text) {
+  const auto body = object_of(text);
+  if (!body)
+    return tl::make_unexpected(body.error());
+  const auto found = body->find("offset");
+  const auto given = found == body->end()         ? std::string{}
+                     : found->is_string()         ? found->get<std::string>()
+                     : found->is_number_integer() ? found->dump()
+                                                  : std::string{};
+  auto place = cursor::parse(given);
+  if (!place)
+    return fail(errc::invalid_argument,
+                "field \"offset\": must be the last event that is done with, \"1-42\" or 42");
+  return place;
+}
+
+task<void> acknowledge(exchange& with) {
+  auto where = consumer_address_of(with);
+  const auto upto = acknowledged(with.request().body());
+  if (!where || !upto) {
+    co_await send_error(with, where ? upto.error() : where.error());
+    co_return;
+  }
+  ack_consumer request;
+  request.name = std::move(where->name);
+  request.upto = *upto;
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<consumer_reply>(where->workspace, false, std::move(what));
+  co_await send_consumer(with, reply);
+}
+
+task<void> remove(exchange& with) {
+  auto where = consumer_address_of(with);
+  if (!where) {
+    co_await send_error(with, where.error());
+    co_return;
+  }
+  delete_consumer request;
+  request.name = std::move(where->name);
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<done>(where->workspace, false, std::move(what));
+  if (reply)
+    co_await with.send(204, std::string{});
+  else
+    co_await send_error(with, reply.error());
+}
+
+task<void> get(exchange& with) {
+  const auto where = consumer_address_of(with);
+  if (!where) {
+    co_await send_error(with, where.error());
+    co_return;
+  }
+  const auto found = co_await find_placed(with, *where);
+  if (found)
+    co_await with.send(200, dump_json(shown(found->who, found->stream)));
+  else
+    co_await send_error(with, found.error());
+}
+
+task<void> list(exchange& with) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace) {
+    co_await send_error(with, workspace.error());
+    co_return;
+  }
+  const auto found = co_await list_placed(with, workspace->str());
+  if (!found) {
+    co_await send_error(with, found.error());
+    co_return;
+  }
+  auto consumers = json::array();
+  for (const auto& [name, who] : found->all)
+    consumers.push_back(shown(who, found->stream));
+  auto body = json::object();
+  body["consumers"] = std::move(consumers);
+  co_await with.send(200, dump_json(body));
+}
+
+} // namespace
+
+void add_consumer_routes(router& to) {
+  to.add("GET", "/api/v1/workspaces/{id}/consumers", list);
+  to.add("PUT", "/api/v1/workspaces/{id}/consumers/{name}", put);
+  to.add("GET", "/api/v1/workspaces/{id}/consumers/{name}", get);
+  to.add("DELETE", "/api/v1/workspaces/{id}/consumers/{name}", remove);
+  to.add("POST", "/api/v1/workspaces/{id}/consumers/{name}/ack", acknowledge);
+}
+
+} // namespace tidemark

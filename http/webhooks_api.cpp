@@ -1,0 +1,219 @@
+#include "http/consumer_shape.hpp"
+#include "http/problem.hpp"
+#include "http/router.hpp"
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+// Consumers that events are pushed to (docs/events.md, Webhooks). They send the history elsewhere, so
+// making and moving them asks for the scope `admin`.
+namespace tidemark {
+
+namespace {
+
+constexpr std::size_t max_url_bytes = 2048;
+constexpr std::size_t max_types = 100;
+constexpr std::size_t max_type_bytes = 128;
+constexpr std::size_t max_secret_bytes = 256;
+constexpr std::size_t min_secret_bytes = 16;
+constexpr std::int64_t most_attempts = 1000;
+
+tl::unexpected<error> bad_field(std::string_view field, std::string_view rule) {
+  return fail(errc::invalid_argument, fmt::format("field \"{}\": {}", field, rule));
+}
+
+std::string new_secret() {
+  std::array<unsigned char, 32> random{};
+  if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1)
+    throw std::runtime_error{"the system has no random numbers to make a secret of"};
+  std::string out = "whsec_";
+  for (const auto byte : random)
+    out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+bool is_graphic(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+expected<std::string> url_of(const json& body) {
+  auto url = string_or(body, "url");
+  const auto scheme = url.starts_with("https://")  ? std::size_t{8}
+                      : url.starts_with("http://") ? std::size_t{7}
+                                                   : std::size_t{0};
+  const auto host = std::string_view{url}.substr(scheme).substr(
+    0, std::string_view{url}.substr(scheme).find_first_of("/?#"));
+  if (scheme == 0 || host.empty() || url.size() > max_url_bytes || !is_graphic(url))
+    return bad_field("url", "must be an http or https URL of at most 2048 ASCII characters");
+  if (host.find('@') != host.npos)
+    return bad_field("url", "must not hold a user or password: they would be shown");
+  return url;
+}
+
+expected<std::optional<std::vector<std::string>>> types_of(const json& body) {
+  const auto found = body.find("types");
+  if (found == body.end() || found->is_null())
+    return std::optional<std::vector<std::string>>{};
+  std::vector<std::string> out;
+  const auto fits = [](const json& type) {
+    return type.is_string() && !type.get_ref<const std::string&>().empty()
+           && type.get_ref<const std::string&>().size() <= max_type_bytes;
+  };
+  if (!found->is_array() || found->size() > max_types || !std::ranges::all_of(*found, fits))
+    return bad_field("types", "must be at most 100 types of events, like \"turn.completed\" or "
+                              "\"item.*\"");
+  for (const auto& type : *found)
+    out.push_back(type.get<std::string>());
+  return std::optional{std::move(out)};
+}
+
+expected<put_consumer::webhook_change> change_of(const json& body) {
+  put_consumer::webhook_change out;
+  auto url = url_of(body);
+  auto types = types_of(body);
+  if (!url || !types)
+    return tl::make_unexpected(url ? types.error() : url.error());
+  out.url = std::move(*url);
+  out.types = std::move(*types);
+  if (const auto secret = body.find("secret"); secret != body.end() && !secret->is_null()) {
+    out.secret = string_or(body, "secret");
+    if (out.secret.size() < min_secret_bytes || out.secret.size() > max_secret_bytes)
+      return bad_field("secret", "must be 16 to 256 bytes");
+  }
+  if (const auto most = body.find("max_attempts"); most != body.end() && !most->is_null()) {
+    const auto count = most->is_number_integer() ? int_or(body, "max_attempts", 0) : 0;
+    if (count < 1 || count > most_attempts)
+      return bad_field("max_attempts", "must be a whole number from 1 to 1000");
+    out.max_attempts = static_cast<std::size_t>(count);
+  }
+  out.fresh_secret = new_secret();
+  return out;
+}
+
+/// The actor that delivers reads the log again.
+void tell_of_change(exchange& with, const consumer_address& where) {
+  const auto& webhooks = with.services().webhooks;
+  if (webhooks)
+    caf::anon_send(webhooks, changed_atom::value, where.workspace, where.name);
+}
+
+task<void> put(exchange& with) {
+  const auto where = consumer_address_of(with);
+  const auto body = object_of(with.request().body());
+  auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  auto change = body ? change_of(*body) : tl::make_unexpected(body.error());
+  if (!where || !from || !change) {
+    co_await send_error(with, !where ? where.error() : !from ? from.error() : change.error());
+    co_return;
+  }
+  const auto fresh = change->secret.empty() ? change->fresh_secret : std::string{};
+  put_consumer request;
+  request.name = where->name;
+  request.from = *from;
+  request.by = with.who().name;
+  request.push = std::move(*change);
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<consumer_reply>(where->workspace, false, std::move(what));
+  if (!reply) {
+    co_await send_error(with, reply.error());
+    co_return;
+  }
+  tell_of_change(with, *where);
+  auto shape = shown(reply->now, reply->stream);
+  if (reply->created && !fresh.empty())
+    shape["secret"] = fresh; // this once
+  co_await with.send(reply->created ? 201 : 200, dump_json(shape));
+}
+
+task<void> get(exchange& with) {
+  const auto where = consumer_address_of(with);
+  if (!where) {
+    co_await send_error(with, where.error());
+    co_return;
+  }
+  const auto found = co_await find_placed(with, *where);
+  if (!found || !found->who.push) {
+    auto none = error{errc::not_found, "the workspace has no webhook \"" + where->name + "\""};
+    co_await send_error(with, found ? std::move(none) : found.error());
+    co_return;
+  }
+  co_await with.send(200, dump_json(shown(found->who, found->stream)));
+}
+
+task<void> list(exchange& with) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace) {
+    co_await send_error(with, workspace.error());
+    co_return;
+  }
+  const auto found = co_await list_placed(with, workspace->str());
+  if (!found) {
+    co_await send_error(with, found.error());
+    co_return;
+  }
+  auto webhooks = json::array();
+  for (const auto& [name, who] : found->all)
+    if (who.push)
+      webhooks.push_back(shown(who, found->stream));
+  auto body = json::object();
+  body["webhooks"] = std::move(webhooks);
+  co_await with.send(200, dump_json(body));
+}
+
+task<void> remove(exchange& with) {
+  const auto where = consumer_address_of(with);
+  if (!where) {
+    co_await send_error(with, where.error());
+    co_return;
+  }
+  delete_consumer request;
+  request.name = where->name;
+  request.pushes = true;
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<done>(where->workspace, false, std::move(what));
+  if (!reply) {
+    co_await send_error(with, reply.error());
+    co_return;
+  }
+  tell_of_change(with, *where);
+  co_await with.send(204, std::string{});
+}
+
+task<void> redeliver(exchange& with) {
+  const auto where = consumer_address_of(with);
+  const auto body = object_of(with.request().body());
+  const auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  if (!where || !from) {
+    co_await send_error(with, where ? from.error() : where.error());
+    co_return;
+  }
+  revive_webhook request;
+  request.name = where->name;
+  if (body->contains("from"))
+    request.from = *from;
+  auto what = command{std::move(request)};
+  const auto reply = co_await with.ask<consumer_reply>(where->workspace, false, std::move(what));
+  if (!reply) {
+    co_await send_error(with, reply.error());
+    co_return;
+  }
+  tell_of_change(with, *where);
+  co_await with.send(200, dump_json(shown(reply->now, reply->stream)));
+}
+
+} // namespace
+
+void add_webhook_routes(router& to) {
+  to.add("GET", "/api/v1/workspaces/{id}/webhooks", list);
+  to.add("PUT", "/api/v1/workspaces/{id}/webhooks/{name}", put, scope::admin);
+  to.add("GET", "/api/v1/workspaces/{id}/webhooks/{name}", get);
+  to.add("DELETE", "/api/v1/workspaces/{id}/webhooks/{name}", remove, scope::admin);
+  to.add("POST", "/api/v1/workspaces/{id}/webhooks/{name}/redeliver", redeliver, scope::admin);
+}
+
+} // namespace tidemark
