@@ -63,6 +63,7 @@ void add_event_routes(router& to, const std::shared_ptr<reader_count>& seats);
 void add_audit_routes(router& to, const std::shared_ptr<reader_count>& seats);
 ///< native: events of all workspaces    (http/audit_api.cpp)
 void add_verify_routes(router& to);  ///< native: proof of one workspace      (http/verify_api.cpp)
+void add_backup_routes(router& to);  ///< native: copies of the log           (http/backup_api.cpp)
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)

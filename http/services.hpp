@@ -14,6 +14,8 @@
 
 namespace tidemark {
 
+class staged_backups; // storage/staged_backups.hpp
+
 /// What the HTTP actor works with. Owned by app/server.cpp, which outlives every connection.
 struct http_services {
   const http_options& options;
@@ -34,6 +36,7 @@ struct http_services {
   shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
   std::size_t max_prompt_bytes = 32 << 20;
+  staged_backups* backups = nullptr; ///< null: this server makes no backups
 };
 
 } // namespace tidemark
