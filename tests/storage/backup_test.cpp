@@ -177,7 +177,7 @@ SCENARIO("events that are appended while a copy is made are in it or not, but ne
       continue;
     const auto a = *log->find("a");
     CHECK(a.head.value >= least[i]);
-    CHECK(a.head.value <= acknowledged);
+    CHECK(a.head.value <= acknowledged.load());
     CHECK(log->verify(a.id)->checked == a.head.value);
     CHECK_FALSE(log->verify(a.id)->first_bad);
   }
