@@ -66,7 +66,7 @@ api_address address_of(const command_line& line, const environment_map& environm
   return address;
 }
 
-/// The commands that need the settings: serve, config, doctor, token, verify.
+/// The commands that need the settings: serve, config, doctor, token, verify, restore.
 int run_with_settings(const std::string& name, const command_line& line,
                       const environment_map& environment, terminal& to) {
   const auto what = settings_of(line, environment);
@@ -83,6 +83,12 @@ int run_with_settings(const std::string& name, const command_line& line,
       "settings are for --offline, which reads the log itself; which server to ask "
       "is said by --server <url>",
       to);
+  if (name == "restore")
+    return run_restore(*what, line.restore, to);
+  if (name == "verify" && line.verify.workspace.empty() && line.verify.checkpoint.empty())
+    return usage_error("workspace is required, or --checkpoint <path>", to);
+  if (name == "verify" && !line.verify.public_key.empty() && line.verify.checkpoint.empty())
+    return usage_error("--public-key is for the signature of a --checkpoint <path>", to);
   if (name == "verify")
     return run_verify(address_of(line, environment), *what, line.verify, to);
   const auto format = line.config_markdown ? config_format::markdown
@@ -118,6 +124,10 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
     return run_permissions(address_of(line, environment), line.permissions, to);
   if (name == "decide")
     return run_decide(address_of(line, environment), line.decide, to);
+  if (name == "backup")
+    return run_backup(address_of(line, environment), line.backup, to);
+  if (name == "checkpoint")
+    return run_checkpoint(address_of(line, environment), line.checkpoint, to);
   if (name == "workspaces")
     return run_workspaces(address_of(line, environment), line.workspaces_json, to);
   return run_with_settings(name, line, environment, to);

@@ -65,6 +65,21 @@ Scopes: read (look), write (tasks, cancels, taking results), admin (everything, 
 providers too). The file holds hashes only; a running server follows its changes. To change a
 token, create a second one of the same name, move its user over, and revoke the first by its id.)";
 
+constexpr auto checkpoint_examples = R"(Examples:
+  tidemark checkpoint --new-key auditor.pem > auditor-public.pem
+  tidemark checkpoint --sign auditor.pem -o 2026-01-31.json
+  tidemark verify --checkpoint 2026-01-31.json --public-key auditor-public.pem
+  tidemark verify --checkpoint 2026-01-31.json --public-key auditor-public.pem --offline --data-dir /copy
+Keep key and checkpoints where the server's user cannot write. Keys of `openssl genpkey -algorithm
+ed25519` serve as well.)";
+
+constexpr auto backup_examples = R"(Examples:
+  tidemark backup /backup/tidemark             of the running server; fetches what is new only
+  tidemark backup /backup/tidemark --verify    all backups there: every file, every hash chain
+  tidemark restore /backup/tidemark --data-dir /var/lib/tidemark
+Asks for a token with the scope admin (TIDEMARK_TOKEN). A backup holds the log: not the workspaces'
+files, the agents' conversations or the settings (docs/operations.md, Backup).)";
+
 using setting_keys = std::vector<std::string_view>;
 
 /// These settings of the table as flags of `to`; none: all of them.
@@ -273,12 +288,48 @@ void add_token(CLI::App& app, command_line& line) {
   add_settings(revoke, line, {"http.tokens_file"});
 }
 
+void add_backup(CLI::App& app, command_line& line) {
+  auto* backup = app.add_subcommand("backup", "Back up the log of a running server");
+  backup->add_option("directory", line.backup.directory, "Where the backups are.")->required();
+  backup->add_flag("--verify", line.backup.verify,
+                   "Check the backups that are there; no server is asked.");
+  add_server(backup, line);
+  backup->footer(backup_examples);
+  auto* restore = app.add_subcommand("restore", "Put a backup into an empty data directory");
+  restore->add_option("directory", line.restore.directory, "Where the backups are.")->required();
+  add_moment(restore, "--at", line.restore.at, "The newest backup that is not later than this.");
+  add_settings(restore, line, {"data.dir"});
+}
+
 void add_others(CLI::App& app, command_line& line) {
   auto* workspaces = app.add_subcommand("workspaces", "List the workspaces");
   workspaces->add_flag("--json", line.workspaces_json, "Print the server's answer.");
   add_server(workspaces, line);
+  auto* checkpoint =
+    app.add_subcommand("checkpoint", "Write down where all events end, signed, to verify against");
+  checkpoint
+    ->add_option("--sign", line.checkpoint.sign, "Private Ed25519 key to sign it with (PEM).")
+    ->type_name("<path>");
+  checkpoint->add_option("-o,--output", line.checkpoint.output, "Write to this file.")
+    ->type_name("<path>");
+  checkpoint
+    ->add_option("--new-key", line.checkpoint.new_key,
+                 "Only make a key: the private one into this file, the public one to stdout.")
+    ->type_name("<path>");
+  add_server(checkpoint, line);
+  checkpoint->footer(checkpoint_examples);
   auto* verify = app.add_subcommand("verify", "Prove that a workspace's events are unaltered");
-  add_workspace(verify, line.verify.workspace, "Its name.");
+  add_workspace(verify, line.verify.workspace,
+                "Its name; with --checkpoint also without: all that it names.");
+  verify->get_option("workspace")->required(false);
+  verify
+    ->add_option("--checkpoint", line.verify.checkpoint,
+                 "Compare with this file of `tidemark checkpoint`: nothing may be missing.")
+    ->type_name("<path>");
+  verify
+    ->add_option("--public-key", line.verify.public_key,
+                 "Public Ed25519 key (PEM) of who must have signed the checkpoint.")
+    ->type_name("<path>");
   verify->add_flag("--offline", line.verify.offline,
                    "Read the data directory itself. Refused while a server runs on it.");
   add_server(verify, line);
@@ -311,6 +362,7 @@ void describe(CLI::App& app, command_line& line) {
   add_permissions(app, line);
   add_consumers(app, line);
   add_token(app, line);
+  add_backup(app, line);
   add_others(app, line);
 }
 

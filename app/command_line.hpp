@@ -29,6 +29,9 @@ struct command_line {
   consumers_options consumers;
   verify_options verify;
   token_options token;
+  checkpoint_options checkpoint;
+  backup_options backup;
+  restore_options restore;
   bool workspaces_json = false;
   bool config_json = false;
   bool config_markdown = false;

@@ -116,10 +116,39 @@ int run_workspaces(const api_address& server, bool as_json, terminal& to);
 struct verify_options {
   std::string workspace;
   bool offline = false; ///< read the data directory itself instead of asking the server
+  std::string
+    checkpoint; ///< a file of run_checkpoint to compare with; its workspaces, or `workspace` only
+  std::string public_key; ///< PEM of who must have signed it; empty: whoever
 };
 /// Recomputes a workspace's hash chain. Offline it refuses a directory that a server runs on.
 int run_verify(const api_address& server, const config& local, const verify_options& what,
                terminal& to);
+
+/// Compares a log with a checkpoint: prints each workspace that does not hold any more what it held.
+int run_verify_checkpoint(const api_address& server, const config& local,
+                          const verify_options& what, terminal& to);
+
+struct checkpoint_options {
+  std::string sign;    ///< PEM of a private Ed25519 key; empty: not signed
+  std::string output;  ///< a file; empty: stdout
+  std::string new_key; ///< only make a key, into this file
+};
+/// Writes down where every workspace's events end, to be kept where the server cannot change it.
+int run_checkpoint(const api_address& server, const checkpoint_options& what, terminal& to);
+
+struct backup_options {
+  std::string directory;
+  bool verify = false; ///< check the backups that are there instead of making one
+};
+/// Makes a backup of a running server's log: fetches what the directory does not have yet.
+int run_backup(const api_address& server, const backup_options& what, terminal& to);
+
+struct restore_options {
+  std::string directory; ///< of the backups
+  std::string at;        ///< RFC 3339: the newest backup that is not later; empty: the newest
+};
+/// Restores a backup into `data.dir`, which must be empty.
+int run_restore(const config& local, const restore_options& what, terminal& to);
 
 struct token_options {
   enum kind { create, list, revoke } action = list;
@@ -142,6 +171,8 @@ int run_version(terminal& to);
 
 /// Says why a call failed and what to do about it; returns the exit code that fits.
 int report_failure(const error& why, const api_address& server, terminal& to);
+/// The same for what failed on this machine, with no server asked; returns `exit_failed`.
+int report_local_failure(const error& why, terminal& to);
 
 /// For `api_client::follow`: says that it waits for the server, and how long.
 api_client::loss_handler waiting_notice(std::chrono::seconds patience, terminal& to);

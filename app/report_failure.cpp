@@ -28,6 +28,11 @@ int report_failure(const error& why, const api_address& server, terminal& to) {
   return why.code == errc::io || why.code == errc::corrupt ? exit_failed : exit_refused;
 }
 
+int report_local_failure(const error& why, terminal& to) {
+  to.err << painted(to, tint::red, "error: ") << neutralised(why.describe()) << '\n';
+  return exit_failed;
+}
+
 api_client::loss_handler waiting_notice(std::chrono::seconds patience, terminal& to) {
   return [patience, &to](const error& why) {
     to.err << painted(to, tint::yellow, "waiting: ") << neutralised(why.message)

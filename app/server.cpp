@@ -15,8 +15,10 @@
 #include "http/server.hpp"
 #include "process/orphans.hpp"
 #include "storage/instance.hpp"
+#include "storage/staged_backups.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
@@ -136,6 +138,8 @@ public:
       events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}),
       blocking_(what.blocking_threads),
       background_(1),
+      backups_(log, what.log.directory),
+      backups_timer_(background_),
       actors_config_(what),
       actors_(actors_config_),
       agents_(actors_, what.agent, metrics),
@@ -150,6 +154,7 @@ public:
     });
     metrics_.observe_consumers([&log] { return lags_in(log); });
     spawn_actors();
+    watch_backups();
   }
 
   /// Serves from here on. Returns the port.
@@ -160,7 +165,7 @@ public:
       what_.http, log_, events_, metrics_, directory_, probe_, blocking_, background_,
       failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION, what_.agent.rights,
       stopping_, quiet_, what_.agent.settings_path, patches_, shells_,
-      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes, webhooks_});
+      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes, webhooks_, &backups_});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -226,6 +231,17 @@ private:
     return std::clamp<std::chrono::milliseconds>(left, 500ms, 3000ms);
   }
 
+  /// A copy that its client has forgotten keeps files that the log no longer needs.
+  void watch_backups() {
+    backups_timer_.expires_after(1min);
+    backups_timer_.async_wait([this](const boost::system::error_code& ended) {
+      if (ended)
+        return;
+      backups_.expire();
+      watch_backups();
+    });
+  }
+
   void spawn_actors() {
     log_writer_deps writer_deps{log_, events_, metrics_};
     writer_deps.max_batch_events = what_.batch_events;
@@ -260,6 +276,8 @@ private:
   std::atomic<bool> quiet_ = false;
   boost::asio::thread_pool blocking_;
   boost::asio::thread_pool background_;
+  staged_backups backups_;
+  boost::asio::steady_timer backups_timer_;
   actor_config actors_config_;
   caf::actor_system actors_;
   agent_host agents_;

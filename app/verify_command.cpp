@@ -1,8 +1,7 @@
 #include "app/commands.hpp"
+#include "app/offline_log.hpp"
 #include "base/json.hpp"
 #include "http/find_workspace.hpp"
-#include "storage/data_directory.hpp"
-#include "storage/rocks_log.hpp"
 
 #include <fmt/format.h>
 
@@ -11,31 +10,14 @@
 namespace tidemark {
 namespace {
 
-/// Reading takes no lock, and files that a server removes meanwhile would look like damage.
-expected<void> no_server_on(const std::filesystem::path& directory) {
-  const auto holder = data_directory::holder(directory);
-  if (!holder)
-    return {};
-  return fail(errc::locked,
-              fmt::format("{} is in use by process {}: stop it, or ask it without --offline",
-                          directory.string(), *holder));
-}
-
-expected<chain_report> verify_stored(rocks_log_options options, const std::string& workspace) {
-  options.read_only = true;
-  const auto log = open_rocks_log(options);
-  if (!log)
-    return tl::unexpected(log.error());
-  return find_workspace(**log, workspace).and_then([&](const stream_info& stream) {
-    return (*log)->verify(stream.id);
-  });
-}
-
 expected<chain_report> verify_offline(const config& local, const std::string& workspace) {
   const auto& options = local.values.log;
-  if (auto alone = no_server_on(options.directory); !alone)
-    return tl::unexpected(alone.error());
-  auto report = verify_stored(options, workspace);
+  const auto log = open_offline(options);
+  if (!log)
+    return tl::unexpected(log.error());
+  auto report = find_workspace(**log, workspace).and_then([&](const stream_info& stream) {
+    return (*log)->verify(stream.id);
+  });
   if (report && !report->first_bad)
     return report;
   // One that was started meanwhile may be the cause.
@@ -65,6 +47,8 @@ expected<chain_report> verify_on_server(const api_address& server, const std::st
 
 int run_verify(const api_address& server, const config& local, const verify_options& what,
                terminal& to) {
+  if (!what.checkpoint.empty())
+    return run_verify_checkpoint(server, local, what, to);
   const auto report =
     what.offline ? verify_offline(local, what.workspace) : verify_on_server(server, what.workspace);
   if (!report) {

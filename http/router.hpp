@@ -67,6 +67,7 @@ void add_consumer_routes(
 void add_webhook_routes(
   router& to); ///< native: readers that are pushed to   (http/webhooks_api.cpp)
 void add_verify_routes(router& to);  ///< native: proof of one workspace      (http/verify_api.cpp)
+void add_backup_routes(router& to);  ///< native: copies of the log           (http/backup_api.cpp)
 void add_message_routes(router& to); ///< v1: POST /message, /message/stream  (http/message_api.cpp)
 void add_workspace_routes(
   router& to); ///< v1: workspaces, queue, pending, sessions, tools, status (http/workspace_api.cpp)

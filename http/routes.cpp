@@ -9,6 +9,7 @@ void add_all_routes(router& to) {
   add_event_routes(to, readers);
   add_audit_routes(to, readers);
   add_verify_routes(to);
+  add_backup_routes(to);
   add_message_routes(to);
   add_workspace_routes(to);
   add_shell_routes(to);

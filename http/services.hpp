@@ -14,6 +14,8 @@
 
 namespace tidemark {
 
+class staged_backups; // storage/staged_backups.hpp
+
 /// What the HTTP actor works with. Owned by app/server.cpp, which outlives every connection.
 struct http_services {
   const http_options& options;
@@ -35,6 +37,7 @@ struct http_services {
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
   std::size_t max_prompt_bytes = 32 << 20;
   webhooks_actor webhooks = {}; ///< empty: none are served
+  staged_backups* backups = nullptr; ///< null: this server makes no backups
 };
 
 } // namespace tidemark

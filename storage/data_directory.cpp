@@ -31,6 +31,8 @@ constexpr std::size_t most_format_bytes = 4096;
 constexpr std::string_view creating = "creating";
 constexpr std::string_view complete = "complete";
 constexpr std::string_view committed = "committed"; // older builds read it as complete
+constexpr std::string_view restoring = "restoring";
+constexpr std::string_view restored = "restored";
 
 std::string format_line(std::string_view state) {
   return fmt::format("tidemark log {} {}\n", data_directory::format_version, state);
@@ -40,6 +42,8 @@ struct format_fact {
   int version = 0;
   bool complete = false;
   bool committed = false;
+  bool restoring = false;
+  bool restored = false;
 };
 
 std::optional<format_fact> parse_format(std::string_view text) {
@@ -54,6 +58,8 @@ std::optional<format_fact> parse_format(std::string_view text) {
   const auto state = text.substr(static_cast<std::size_t>(end - text.data()));
   fact.complete = state.find(creating) == std::string_view::npos;
   fact.committed = state.find(committed) != std::string_view::npos;
+  fact.restoring = state.find(restoring) != std::string_view::npos;
+  fact.restored = state.find(restored) != std::string_view::npos;
   return fact;
 }
 
@@ -154,7 +160,8 @@ data_directory::data_directory(data_directory&& other) noexcept
   : path_(std::move(other.path_)),
     lock_(std::exchange(other.lock_, -1)),
     is_new_(other.is_new_),
-    has_commits_(other.has_commits_) {}
+    has_commits_(other.has_commits_),
+    is_restored_(other.is_restored_) {}
 
 data_directory::~data_directory() {
   if (lock_ >= 0)
@@ -167,6 +174,16 @@ expected<void> data_directory::mark_complete(const std::filesystem::path& path) 
 
 expected<void> data_directory::mark_committed(const std::filesystem::path& path) {
   return files::write_durably(path / format_name, format_line(committed));
+}
+
+expected<void> data_directory::mark_restoring(const std::filesystem::path& path) {
+  return files::write_durably(path / format_name, format_line(restoring));
+}
+
+expected<void> data_directory::mark_restored(const std::filesystem::path& path, bool has_commits) {
+  return files::write_durably(
+    path / format_name,
+    format_line(fmt::format("{} {}", has_commits ? committed : complete, restored)));
 }
 
 bool data_directory::is_in_place() const {
@@ -229,8 +246,15 @@ expected<void> data_directory::inspect() {
       fmt::format(
         "{} has format {}, this build reads up to {}: start the newer Tidemark that wrote it",
         path_.string(), fact->version, format_version));
+  if (fact->restoring)
+    return fail(
+      errc::corrupt,
+      fmt::format("a restore into {} was begun and not finished: remove what is in it and "
+                  "run `tidemark restore` again",
+                  path_.string()));
   is_new_ = !fact->complete;
   has_commits_ = fact->committed;
+  is_restored_ = fact->restored;
   return {};
 }
 
@@ -243,7 +267,8 @@ expected<void> data_directory::require_files(bool accept_wal_loss) const {
         "the log in {} has lost its file CURRENT. Restore the directory from a backup, or write "
         "the name of its newest MANIFEST file and a line feed into CURRENT",
         path_.string()));
-  if (!accept_wal_loss && !has_wal(path_))
+  // The copy that a backup is made of was flushed: it may need no write-ahead log.
+  if (!accept_wal_loss && !is_restored_ && !has_wal(path_))
     return fail(
       errc::corrupt,
       fmt::format(

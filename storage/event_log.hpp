@@ -4,6 +4,7 @@
 #include "storage/event.hpp"
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,6 +15,15 @@
 
 namespace tidemark {
 
+/// The events of a stream up to `last` that were written while it was at an earlier epoch: a restore from a
+/// backup gives a stream its next epoch and keeps its events, whose hashes cover the epoch of then.
+struct past_epoch {
+  epoch incarnation;
+  offset last;
+
+  friend bool operator==(const past_epoch&, const past_epoch&) = default;
+};
+
 /// What the log knows about one incarnation of a workspace's stream.
 struct stream_info {
   std::string name; ///< the workspace id
@@ -23,8 +33,17 @@ struct stream_info {
   offset trimmed; ///< last event removed by retention; 0 if none. The first readable is one more
   digest head_hash{};
   bool ended = false; ///< its last event was written with `ends_stream`; only reads are possible
+  std::vector<past_epoch> past =
+    {}; ///< oldest first; empty unless the log was restored from a backup
 
   [[nodiscard]] offset first() const { return trimmed.next(); }
+  /// The epoch that the hash of an event covers: the present one, or that from before a restore.
+  [[nodiscard]] epoch written_under(offset at) const {
+    for (const auto& before : past)
+      if (at <= before.last)
+        return before.incarnation;
+    return incarnation;
+  }
 };
 
 /// Tables for records that follow from events. They are written in the batch of their events,
@@ -110,8 +129,16 @@ struct log_figures {
 /// The outcome of recomputing one stream's hash chain.
 struct chain_report {
   std::uint64_t checked = 0;
-  std::optional<offset> first_bad; ///< empty if every event matches
-  std::string problem;             ///< what is wrong with `first_bad`
+  std::optional<offset> first_bad;   ///< empty if every event matches
+  std::string problem;               ///< what is wrong with `first_bad`
+  std::optional<digest> marked = {}; ///< the hash of the event asked for, if the chain came as far
+};
+
+/// The log at one moment.
+struct log_heads {
+  epoch incarnation;
+  position head;
+  std::vector<stream_info> streams; ///< as `event_log::streams` gives them
 };
 
 /// An ordered, durable log of events in streams. The embedded implementation is storage/rocks_log.hpp.
@@ -143,6 +170,9 @@ public:
 
   /// The newest incarnation of every name that has at least one event, in name order.
   [[nodiscard]] virtual std::vector<stream_info> streams() const = 0;
+
+  /// The heads of all streams and that of the log, all of one moment.
+  [[nodiscard]] virtual log_heads heads() const = 0;
 
   /// Group commit: assigns offsets and positions, writes all accepted requests in one batch with
   /// one sync, then answers each. Requests are judged in order, each against the ones before it.
@@ -190,8 +220,18 @@ public:
   virtual expected<void> scan(table in, std::string_view prefix, bool descending,
                               const record_visitor& visit) const = 0;
 
-  /// Recomputes the hash chain of one stream from its first readable event.
-  [[nodiscard]] virtual expected<chain_report> verify(stream_id stream) const = 0;
+  /// Recomputes the hash chain of one stream from its first readable event to its head. `mark` is the
+  /// event whose hash the report is to name; 0: none.
+  [[nodiscard]] virtual expected<chain_report> verify(stream_id stream, offset mark) const = 0;
+  [[nodiscard]] expected<chain_report> verify(stream_id stream) const {
+    return verify(stream, offset{0});
+  }
+
+  /// Copies the log as it is into `directory`, which must not exist: all that was acknowledged before the
+  /// call, and perhaps some of what is committed meanwhile. Commits go on. Where that is possible the
+  /// copy shares the log's own files, so it must be read only. A failed copy leaves nothing behind.
+  /// Errors: `unsupported` (a log without files), `full`, `io`, `unavailable`.
+  virtual expected<void> copy_to(const std::filesystem::path& directory) const = 0;
 
   [[nodiscard]] virtual log_health health() const = 0;
   [[nodiscard]] virtual log_figures figures() const = 0;

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -79,6 +80,30 @@ digest sha256_hasher::link(const digest& previous, const chain_link& next) {
   return context_->end();
 }
 
+struct running_sha256::context {
+  EVP_MD_CTX* state = EVP_MD_CTX_new();
+};
+
+running_sha256::running_sha256() : context_(std::make_unique<context>()) {
+  if (!context_->state || EVP_DigestInit_ex(context_->state, EVP_sha256(), nullptr) != 1)
+    throw std::runtime_error("OpenSSL offers no SHA-256");
+}
+
+running_sha256::~running_sha256() {
+  EVP_MD_CTX_free(context_->state);
+}
+
+void running_sha256::add(std::string_view piece) {
+  EVP_DigestUpdate(context_->state, piece.data(), piece.size());
+}
+
+digest running_sha256::end() {
+  digest result{};
+  EVP_DigestFinal_ex(context_->state, result.data(), nullptr);
+  EVP_DigestInit_ex(context_->state, EVP_sha256(), nullptr);
+  return result;
+}
+
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
@@ -88,6 +113,28 @@ std::string to_hex(std::span<const std::uint8_t> bytes) {
     text.push_back(digits[byte & 0xF]);
   }
   return text;
+}
+
+std::optional<std::vector<std::uint8_t>> from_hex(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::vector<std::uint8_t> bytes;
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    const auto high = digits.find(text[0]);
+    const auto low = digits.find(text[1]);
+    if (high == digits.npos || low == digits.npos)
+      return std::nullopt;
+    bytes.push_back(static_cast<std::uint8_t>(high << 4 | low));
+  }
+  return text.empty() ? std::optional{std::move(bytes)} : std::nullopt;
+}
+
+std::optional<digest> digest_from_hex(std::string_view text) {
+  const auto bytes = from_hex(text);
+  digest result{};
+  if (!bytes || bytes->size() != result.size())
+    return std::nullopt;
+  std::copy(bytes->begin(), bytes->end(), result.begin());
+  return result;
 }
 
 } // namespace tidemark

@@ -3,9 +3,11 @@
 #include "storage/event.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidemark {
 
@@ -45,7 +47,27 @@ private:
   std::unique_ptr<context> context_;
 };
 
+/// SHA-256 of what comes piece by piece. One thread at a time.
+class running_sha256 {
+public:
+  running_sha256();
+  ~running_sha256();
+  running_sha256(const running_sha256&) = delete;
+  running_sha256& operator=(const running_sha256&) = delete;
+
+  void add(std::string_view piece);
+  /// Of all pieces so far; it begins anew then.
+  [[nodiscard]] digest end();
+
+private:
+  struct context;
+  std::unique_ptr<context> context_;
+};
+
 /// Lower-case hexadecimal.
 std::string to_hex(std::span<const std::uint8_t> bytes);
+/// The bytes of hexadecimal text in lower case; nothing if it is none.
+std::optional<std::vector<std::uint8_t>> from_hex(std::string_view text);
+std::optional<digest> digest_from_hex(std::string_view text);
 
 } // namespace tidemark

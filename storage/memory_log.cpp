@@ -91,6 +91,11 @@ std::vector<stream_info> memory_log::streams() const {
   return state_->streams.stored();
 }
 
+log_heads memory_log::heads() const {
+  const std::lock_guard lock{state_->mutex};
+  return {incarnation(), position{state_->all.size()}, state_->streams.stored()};
+}
+
 void memory_log::state::store(const append_request& request, const appended& place) {
   const auto& info = *streams.find(request.stream);
   for (std::size_t i = 0; i < request.events.size(); ++i) {
@@ -251,7 +256,7 @@ expected<void> memory_log::scan(table in, std::string_view prefix, bool descendi
   return {};
 }
 
-expected<chain_report> memory_log::verify(stream_id stream) const {
+expected<chain_report> memory_log::verify(stream_id stream, offset mark) const {
   sha256_hasher hasher;
   digest previous{};
   chain_report report;
@@ -264,12 +269,18 @@ expected<chain_report> memory_log::verify(stream_id stream) const {
       return false;
     }
     ++report.checked;
+    if (e.at == mark)
+      report.marked = previous;
     return true;
   };
   const auto everything = read_limits{SIZE_MAX, SIZE_MAX, true};
   if (auto read_all_of_it = read(stream, offset{1}, everything, check); !read_all_of_it)
     return tl::unexpected(read_all_of_it.error());
   return report;
+}
+
+expected<void> memory_log::copy_to(const std::filesystem::path&) const {
+  return fail(errc::unsupported, "a log in memory has no files to copy");
 }
 
 log_health memory_log::health() const {

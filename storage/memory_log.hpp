@@ -20,6 +20,7 @@ public:
   expected<stream_info> acquire(std::string_view name) override;
   [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
   [[nodiscard]] std::vector<stream_info> streams() const override;
+  [[nodiscard]] log_heads heads() const override;
   std::vector<append_result> commit(std::span<const append_request> requests) override;
   [[nodiscard]] epoch incarnation() const override { return epoch{1}; }
   [[nodiscard]] position head() const override;
@@ -38,7 +39,9 @@ public:
                                                          std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,
                       const record_visitor& visit) const override;
-  [[nodiscard]] expected<chain_report> verify(stream_id stream) const override;
+  using event_log::verify;
+  [[nodiscard]] expected<chain_report> verify(stream_id stream, offset mark) const override;
+  expected<void> copy_to(const std::filesystem::path& directory) const override;
   [[nodiscard]] log_health health() const override;
   [[nodiscard]] log_figures figures() const override;
   bool try_recover() override;

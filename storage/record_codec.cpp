@@ -16,6 +16,7 @@ constexpr std::size_t header_bytes = 5;
 
 enum raw_kind : char { no_raw = 0, inline_raw = 1, blob_raw = 2 };
 constexpr std::uint64_t ended_flag = 1;
+constexpr std::uint64_t restored_flag = 2; // the epochs before the restores follow
 
 // libdeflate's is zlib's CRC-32, several times as fast on records of some hundred bytes.
 std::uint32_t checksum(std::string_view body) {
@@ -134,7 +135,15 @@ std::string encode(const stream_info& stream) {
   bytes::put_varint(record, stream.head.value);
   bytes::put_varint(record, stream.trimmed.value);
   put_digest(record, stream.head_hash);
-  bytes::put_varint(record, stream.ended ? ended_flag : 0);
+  bytes::put_varint(record,
+                    (stream.ended ? ended_flag : 0) | (stream.past.empty() ? 0 : restored_flag));
+  if (!stream.past.empty()) {
+    bytes::put_varint(record, stream.past.size());
+    for (const auto& before : stream.past) {
+      bytes::put_varint(record, before.incarnation.value);
+      bytes::put_varint(record, before.last.value);
+    }
+  }
   seal(record);
   return record;
 }
@@ -152,7 +161,15 @@ expected<stream_info> decode_stream(std::string_view name, epoch incarnation,
   stream.head = offset{in.varint()};
   stream.trimmed = offset{in.varint()};
   stream.head_hash = take_digest(in);
-  stream.ended = (in.varint() & ended_flag) != 0;
+  const auto flags = in.varint();
+  stream.ended = (flags & ended_flag) != 0;
+  if ((flags & restored_flag) != 0)
+    for (auto left = in.varint(); left > 0 && in.ok(); --left) {
+      past_epoch before;
+      before.incarnation = epoch{in.varint()};
+      before.last = offset{in.varint()};
+      stream.past.push_back(before);
+    }
   if (!in.complete())
     return malformed();
   return stream;

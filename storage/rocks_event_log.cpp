@@ -89,6 +89,9 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
     return tl::unexpected(same.error());
   log->database_ = std::move(*database);
   log->state_ = std::move(*state);
+  if (log->directory_.is_restored() && !log->options_.read_only)
+    if (auto begun = log->begin_new_epochs(); !begun)
+      return tl::unexpected(begun.error());
   if (auto marked = log->mark_searchable(); !marked)
     return tl::unexpected(marked.error());
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
@@ -120,6 +123,11 @@ expected<rocks_event_log::log_state> rocks_event_log::load(const rocks_database&
     return tl::unexpected(to_error(records->status(), "cannot read the streams"));
   if (auto loaded = load_head(database, state); !loaded)
     return tl::unexpected(loaded.error());
+  if (auto loaded = load_incarnation(database); loaded)
+    state.incarnation = *loaded;
+  else
+    return tl::unexpected(loaded.error());
+  state.streams.begin_at(state.incarnation);
   return state;
 }
 
@@ -317,6 +325,16 @@ position rocks_event_log::head() const {
 std::vector<stream_info> rocks_event_log::streams() const {
   const std::lock_guard lock{mutex_};
   return state_.streams.stored();
+}
+
+log_heads rocks_event_log::heads() const {
+  const std::lock_guard lock{mutex_};
+  return {state_.incarnation, state_.head, state_.streams.stored()};
+}
+
+epoch rocks_event_log::incarnation() const {
+  const std::lock_guard lock{mutex_};
+  return state_.incarnation;
 }
 
 log_figures rocks_event_log::figures() const {

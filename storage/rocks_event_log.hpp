@@ -33,8 +33,9 @@ public:
   expected<stream_info> acquire(std::string_view name) override;
   [[nodiscard]] expected<stream_info> find(std::string_view name) const override;
   [[nodiscard]] std::vector<stream_info> streams() const override;
+  [[nodiscard]] log_heads heads() const override;
   std::vector<append_result> commit(std::span<const append_request> requests) override;
-  [[nodiscard]] epoch incarnation() const override { return epoch{1}; }
+  [[nodiscard]] epoch incarnation() const override;
   [[nodiscard]] position head() const override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;
@@ -51,7 +52,9 @@ public:
                                                          std::string_view key) const override;
   expected<void> scan(table in, std::string_view prefix, bool descending,
                       const record_visitor& visit) const override;
-  [[nodiscard]] expected<chain_report> verify(stream_id stream) const override;
+  using event_log::verify;
+  [[nodiscard]] expected<chain_report> verify(stream_id stream, offset mark) const override;
+  expected<void> copy_to(const std::filesystem::path& directory) const override;
   [[nodiscard]] log_health health() const override;
   [[nodiscard]] log_figures figures() const override;
   bool try_recover() override;
@@ -71,6 +74,7 @@ private:
     position head;
     timestamp last_commit;
     position searchable_from{1};
+    epoch incarnation{1};
   };
 
   rocks_event_log(rocks_log_options options, data_directory directory, rocksdb::Env* below);
@@ -82,6 +86,9 @@ private:
   /// Makes sure that a log that had events still has some.
   expected<void> compare_with_mark(position head);
   expected<void> mark_searchable();
+  static expected<epoch> load_incarnation(const rocks_database& database);
+  /// Gives a log that came from a backup an incarnation of its own, and its streams their next epochs.
+  expected<void> begin_new_epochs();
   bool reopen();
   [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;

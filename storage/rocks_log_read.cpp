@@ -214,7 +214,7 @@ expected<void> rocks_event_log::scan(table in, std::string_view prefix, bool des
   return {};
 }
 
-expected<chain_report> rocks_event_log::verify(stream_id stream) const {
+expected<chain_report> rocks_event_log::verify(stream_id stream, offset mark) const {
   const auto info = info_of(stream);
   if (!info)
     return tl::unexpected(info.error());
@@ -230,8 +230,8 @@ expected<chain_report> rocks_event_log::verify(stream_id stream) const {
   const auto check = [&](const event_view& e) {
     if (previous) {
       const auto payload = hasher.payload(e.turn, e.data, e.raw);
-      if (hasher.link(*previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload})
-          != *e.hash) {
+      const auto under = info->written_under(e.at);
+      if (hasher.link(*previous, {e.workspace, under, e.at, e.time, e.type, payload}) != *e.hash) {
         report.first_bad = e.at;
         report.problem = "its hash does not follow from its content and the event before it";
         return false;
@@ -239,6 +239,8 @@ expected<chain_report> rocks_event_log::verify(stream_id stream) const {
     }
     previous = *e.hash;
     ++report.checked;
+    if (e.at == mark)
+      report.marked = *e.hash;
     return true;
   };
   const auto done = walk(open->database(), *info, info->first(), info->head, true, check);

@@ -11,7 +11,7 @@ const stream_info& stream_table::acquire(std::string_view name) {
   stream_info fresh;
   fresh.name = name;
   fresh.id = next_id_;
-  fresh.incarnation = latest ? latest->incarnation.next() : epoch{1};
+  fresh.incarnation = std::max(least_, latest ? latest->incarnation.next() : epoch{1});
   const auto id = fresh.id;
   put(std::move(fresh));
   return by_id_.at(id);
@@ -36,6 +36,13 @@ std::vector<stream_info> stream_table::stored() const {
     if (written != incarnations.rend())
       result.push_back(by_id_.at(written->second));
   }
+  return result;
+}
+
+std::vector<stream_info> stream_table::all() const {
+  std::vector<stream_info> result;
+  for (const auto& [id, info] : by_id_)
+    result.push_back(info);
   return result;
 }
 

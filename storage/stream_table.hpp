@@ -19,12 +19,17 @@ public:
   /// The live incarnation of `name`; begins one if there is none or the last one ended.
   const stream_info& acquire(std::string_view name);
 
+  /// No incarnation that begins from here on has an epoch below `least`.
+  void begin_at(epoch least) noexcept { least_ = least; }
+
   /// The newest incarnation of `name`, or null.
   [[nodiscard]] const stream_info* newest(std::string_view name) const;
   [[nodiscard]] const stream_info* find(stream_id id) const;
 
   /// The newest incarnation with at least one event of every name, in name order.
   [[nodiscard]] std::vector<stream_info> stored() const;
+  /// Every incarnation, in no order.
+  [[nodiscard]] std::vector<stream_info> all() const;
   /// How many incarnations have at least one event.
   [[nodiscard]] std::size_t stored_count() const noexcept { return stored_count_; }
 
@@ -40,6 +45,7 @@ private:
   std::unordered_map<stream_id, stream_info> by_id_;
   std::size_t stored_count_ = 0;
   stream_id next_id_{1};
+  epoch least_{1};
 };
 
 } // namespace tidemark

@@ -18,6 +18,7 @@ public:
     return whole_.find(name);
   }
   [[nodiscard]] std::vector<stream_info> streams() const override { return whole_.streams(); }
+  [[nodiscard]] log_heads heads() const override { return whole_.heads(); }
   std::vector<append_result> commit(std::span<const append_request> requests) override {
     return whole_.commit(requests);
   }
@@ -69,14 +70,18 @@ public:
                       const record_visitor& visit) const override {
     return whole_.scan(in, prefix, descending, visit);
   }
-  [[nodiscard]] expected<chain_report> verify(stream_id stream) const override {
-    auto report = whole_.verify(stream);
+  using event_log::verify;
+  [[nodiscard]] expected<chain_report> verify(stream_id stream, offset mark) const override {
+    auto report = whole_.verify(stream, mark);
     if (report && damaged_at != 0) {
       report->checked = damaged_at - 1;
       report->first_bad = offset{damaged_at};
       report->problem = "its hash is another";
     }
     return report;
+  }
+  expected<void> copy_to(const std::filesystem::path& directory) const override {
+    return whole_.copy_to(directory);
   }
   [[nodiscard]] log_health health() const override { return whole_.health(); }
   [[nodiscard]] log_figures figures() const override { return whole_.figures(); }

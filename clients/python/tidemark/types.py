@@ -293,6 +293,27 @@ class Verification(TypedDict):
     ok: bool
     first_bad: Optional[int]
     problem: str
+    head: int
+    trimmed: int
+    hash: Optional[str]
+    past_epochs: List[Dict[str, Any]]
+
+
+class Checkpoint(TypedDict):
+    version: int
+    log_epoch: int
+    position: int
+    time: str
+    streams: List[Dict[str, Any]]
+
+
+class Backup(TypedDict):
+    version: int
+    id: str
+    time: str
+    log_epoch: int
+    position: int
+    files: List[Dict[str, Any]]
 
 
 class HelloFrame(TypedDict):

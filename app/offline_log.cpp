@@ -1,0 +1,31 @@
+#include "app/offline_log.hpp"
+
+#include "storage/data_directory.hpp"
+
+#include <fmt/format.h>
+
+namespace tidemark {
+
+expected<void> no_server_on(const std::filesystem::path& directory) {
+  const auto holder = data_directory::holder(directory);
+  if (!holder)
+    return {};
+  return fail(errc::locked,
+              fmt::format("{} is in use by process {}: stop it, or ask it without --offline",
+                          directory.string(), *holder));
+}
+
+expected<std::unique_ptr<event_log>> open_offline(rocks_log_options options) {
+  if (auto alone = no_server_on(options.directory); !alone)
+    return tl::unexpected(alone.error());
+  options.read_only = true;
+  auto log = open_rocks_log(options);
+  if (log)
+    return log;
+  // A server that was started meanwhile may be the cause.
+  if (auto alone = no_server_on(options.directory); !alone)
+    return tl::unexpected(alone.error());
+  return log;
+}
+
+} // namespace tidemark
