@@ -144,10 +144,13 @@ expected<void> rocks_event_log::load_head(const rocks_database& database, log_st
     const auto* info = state.streams.find(run.stream);
     const offset last{run.first.value + run.count - 1};
     rocksdb::PinnableSlice found;
-    if (!info || info->head < last
-        || !database.db()
-              .Get({}, database.handle(family::events), keys::event_key(run.stream, last), &found)
-              .ok())
+    const auto was_removed = info && last <= info->trimmed;
+    if (!was_removed
+        && (!info || info->head < last
+            || !database.db()
+                  .Get({}, database.handle(family::events), keys::event_key(run.stream, last),
+                       &found)
+                  .ok()))
       return fail(errc::corrupt,
                   fmt::format("event {} of stream {} belongs to the newest commit and is missing; "
                               "restore the log from a backup",

@@ -36,6 +36,7 @@ public:
   std::vector<append_result> commit(std::span<const append_request> requests) override;
   [[nodiscard]] epoch incarnation() const override { return epoch{1}; }
   [[nodiscard]] position head() const override;
+  expected<removed> remove(const removal& what) override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
@@ -103,6 +104,14 @@ private:
                                         const error& why) const;
   void latch(std::string reason);
 
+  // -- removing (rocks_log_remove.cpp) -----------------------------------------
+  /// Adds to the batch that the events after `stream.trimmed` up to `last` go, and moves it there.
+  expected<std::uint64_t> trim(stream_info& stream, offset last);
+  /// Adds to the batch that these events lose what they held.
+  expected<std::uint64_t> empty(const stream_info& stream, std::span<const emptied_event> events);
+  [[nodiscard]] expected<std::string> stored_event(const stream_info& stream, offset at) const;
+  void add_derived(std::span<const table_write> records);
+
   // -- reading (rocks_log_read.cpp, rocks_log_search.cpp) --------------------------------------------
   walked walk(const rocks_database& database, const stream_info& stream, offset from, offset last,
               bool with_raw, const event_visitor& visit) const;
@@ -113,6 +122,10 @@ private:
   /// Decodes one record and visits it. True to go on.
   expected<bool> visit_record(const stream_info& stream, offset at, std::string_view record,
                               bool with_raw, const event_visitor& visit) const;
+  /// An event that is not in the database: `trimmed` if it was removed since `stream` was read.
+  [[nodiscard]] error absent(const stream_info& stream, offset at) const;
+  [[nodiscard]] chain_report verify_once(const rocks_database& database, const stream_info& stream,
+                                         std::optional<error>& failure) const;
 
   const rocks_log_options options_;
   const data_directory directory_;

@@ -201,13 +201,17 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
       batch_->Put(database.handle(family::terms), posting_, {});
     }
   }
-  for (const auto& write : request.derived) {
-    if (write.value)
-      batch_->Put(database.handle(family_of(write.in)), write.key, *write.value);
-    else
-      batch_->Delete(database.handle(family_of(write.in)), write.key);
-  }
+  add_derived(request.derived);
   return answer;
+}
+
+void rocks_event_log::add_derived(std::span<const table_write> records) {
+  for (const auto& write : records) {
+    if (write.value)
+      batch_->Put(database_->handle(family_of(write.in)), write.key, *write.value);
+    else
+      batch_->Delete(database_->handle(family_of(write.in)), write.key);
+  }
 }
 
 expected<void> rocks_event_log::write(const commit_planner& plan, commit_figures& cost) {
