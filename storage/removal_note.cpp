@@ -77,6 +77,7 @@ std::optional<removal_note> removal_note_of(const json& data) {
 json emptied_delta(std::string_view item) {
   json data = json::object();
   data["item"] = item;
+  data["text"] = "";
   data["removed"] = true;
   return data;
 }

@@ -305,7 +305,7 @@ SCENARIO("emptied deltas keep their places, and the chain goes on over them") {
     CHECK(e.at.value == ++seen);
     const auto gone = seen >= 4 && seen <= 7;
     CHECK((e.emptied != nullptr) == gone);
-    CHECK((e.data == R"({"item":"i","removed":true})") == gone);
+    CHECK((e.data == R"({"item":"i","removed":true,"text":""})") == gone);
     CHECK(e.raw.empty() == gone);
     return true;
   }));
