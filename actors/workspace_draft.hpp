@@ -29,6 +29,9 @@ public:
   /// Keeps the turn's record in step; `end` is the data of its `turn.completed`, null before.
   void record(const turn_record& turn, std::string_view status, const json& end = nullptr);
 
+  /// Has a snapshot written with the events, however near the last one is.
+  void save() { must_save_ = true; }
+
   /// Asks to be woken at the next deadline; done by finish() where deadlines may have changed.
   void schedule();
 
@@ -44,6 +47,7 @@ private:
   decided out_;
   std::map<std::string, std::string> turns_; // by key; the last write of a batch counts
   bool standing_changed_ = false;            // more than the agent's output
+  bool must_save_ = false;
 };
 
 /// Ends a turn that is queued or running: closes what it left open, writes its terminal event, and

@@ -17,6 +17,10 @@ void created(workspace_state& s, const event_view& e, const json& data) {
   s.metadata = object_at(data, "metadata");
 }
 
+void configured(workspace_state& s, const event_view&, const json& data) {
+  s.retain = object_at(data, "retain");
+}
+
 /// Every item has been completed by now; but not in logs that older versions wrote.
 void forget_items(workspace_state& s, std::string_view turn) {
   std::erase_if(s.open_items, [&](const auto& each) { return each.second.turn == turn; });
@@ -211,11 +215,12 @@ void result_delivered(workspace_state& s, const event_view& e, const json&) {
 }
 
 /// The types that change a workspace. The others are not even parsed.
-constexpr std::array<std::pair<std::string_view, applier>, 17> appliers{{
+constexpr std::array<std::pair<std::string_view, applier>, 18> appliers{{
   {"item.delta", item_delta},
   {"item.started", item_started},
   {"item.completed", item_completed},
   {"workspace.created", created},
+  {"workspace.configured", configured},
   {"turn.queued", queued},
   {"turn.started", started},
   {"turn.completed", completed},

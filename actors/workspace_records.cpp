@@ -46,6 +46,7 @@ workspace_summary summarize(const workspace_state& state) {
   s.busy = state.busy();
   s.tools = state.tools;
   s.mcp_servers = state.mcp_servers;
+  s.retain = state.retain;
   return s;
 }
 
@@ -58,6 +59,7 @@ std::string to_record(const workspace_summary& summary) {
   r["busy"] = summary.busy;
   r["tools"] = summary.tools ? json(*summary.tools) : json(nullptr);
   r["mcp_servers"] = summary.mcp_servers;
+  r["retain"] = summary.retain;
   return dump_json(r);
 }
 
@@ -73,6 +75,7 @@ expected<workspace_summary> summary_of(std::string_view record) {
   s.session = string_at(r, "session");
   s.busy = bool_or(r, "busy", false);
   s.mcp_servers = array_at(r, "mcp_servers");
+  s.retain = object_at(r, "retain");
   if (r.contains("tools") && r["tools"].is_array()) {
     s.tools.emplace();
     for (const auto& tool : r["tools"])

@@ -2,6 +2,7 @@
 
 #include "actors/agent_host.hpp"
 #include "actors/directory.hpp"
+#include "actors/janitor.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/shell_host.hpp"
 #include "app/exit_code.hpp"
@@ -155,6 +156,8 @@ public:
     caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
     {
       caf::scoped_actor self{actors_};
+      watchdog.now_ending("the janitor");
+      stop_actor(self, janitor_, "janitor", 2s);
       watchdog.now_ending("the shells");
       if (shells_) // before the workspaces, whose events tell of their end
         stop_actor(self, shells_, "shells", what_.shell.hangup_grace + 2s);
@@ -181,6 +184,7 @@ public:
     blocking_.join();
     background_.join();
     // A handle that is left over would keep the actor system from ending.
+    janitor_ = janitor_actor{};
     watch_ = caf::actor{};
     probe_ = agent_probe_actor{};
     patches_ = patch_reader_actor{};
@@ -220,6 +224,9 @@ private:
       patches_ = agents_.spawn_patch_reader();
     if (what_.shell.enabled)
       shells_ = terminals_.spawn(directory_);
+    janitor_deps upkeep{log_, writer_, directory_, metrics_, what_.retain};
+    upkeep.every = what_.retain_sweep;
+    janitor_ = spawn_janitor(actors_, std::move(upkeep));
     watch_ = actors_.spawn(watch, writer_, directory_);
   }
 
@@ -237,6 +244,7 @@ private:
   shell_host terminals_;
   log_writer_actor writer_;
   directory_actor directory_;
+  janitor_actor janitor_;
   agent_probe_actor probe_;
   patch_reader_actor patches_; ///< empty: nothing is recorded
   shells_actor shells_;        ///< empty: switched off

@@ -13,6 +13,7 @@ void add_all_routes(router& to) {
   add_workspace_routes(to);
   add_shell_routes(to);
   add_openapi_routes(to);
+  add_retention_routes(to);
 }
 
 } // namespace tidemark

@@ -20,6 +20,11 @@ json to_json(const verdict& v) {
   body["ok"] = !v.report.first_bad;
   body["first_bad"] = v.report.first_bad ? json(v.report.first_bad->value) : json(nullptr);
   body["problem"] = v.report.problem;
+  body["first"] = v.report.first.value;
+  auto removed = json::object();
+  removed["events"] = v.report.removed;
+  removed["deltas"] = v.report.emptied;
+  body["removed"] = std::move(removed);
   return body;
 }
 

@@ -83,6 +83,7 @@ private:
   /// Makes sure that a log that had events still has some.
   expected<void> compare_with_mark(position head);
   expected<void> mark_searchable();
+  expected<void> mark_blobs_counted();
   bool reopen();
   [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
@@ -111,6 +112,10 @@ private:
   expected<std::uint64_t> empty(const stream_info& stream, std::span<const emptied_event> events);
   [[nodiscard]] expected<std::string> stored_event(const stream_info& stream, offset at) const;
   void add_derived(std::span<const table_write> records);
+  /// Adds to the batch that the event at `from` no longer refers to its long raw line.
+  void release(const records::event_record& from);
+  /// Once that is durable: removes the lines that no event refers to.
+  void remove_released();
 
   // -- reading (rocks_log_read.cpp, rocks_log_search.cpp) --------------------------------------------
   walked walk(const rocks_database& database, const stream_info& stream, offset from, offset last,
@@ -136,6 +141,8 @@ private:
   std::unique_ptr<rocksdb::WriteBatch> batch_; // likewise: of the commit under way
   std::string record_;                         // likewise: of the event under way
   std::string posting_;                        // likewise: of the term under way
+  std::vector<records::blob_ref> released_;    // likewise: of the removal under way
+  bool blobs_counted_ = false; // every reference to a long raw line has a posting of its own
   mutable std::atomic<bool> displaced_ = false;
 
   mutable std::mutex mutex_; // guards everything below

@@ -195,6 +195,11 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
       record_);
     const auto key = keys::packed_event_key(request.stream, answer.first.plus(i));
     batch_->Put(database.handle(family::events), {key.data(), key.size()}, record_);
+    if (blob) {
+      posting_ = keys::blob_prefix(to_hex(blob->hash));
+      keys::move_posting_key(posting_, posting_.size(), answer.first_global.plus(i));
+      batch_->Put(database.handle(family::terms), posting_, {});
+    }
     for (const auto& term : e.terms) {
       posting_ = keys::posting_prefix(term);
       keys::move_posting_key(posting_, posting_.size(), answer.first_global.plus(i));

@@ -48,6 +48,13 @@ expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset a
   std::string long_line;
   if (with_raw && decoded->blob) {
     auto content = blobs_.get(*decoded->blob);
+    // Retention may have taken it since the record was read.
+    const auto now = content ? expected<std::string>{} : stored_event(stream, at);
+    if (!content && (!now || *now != record)) {
+      if (now)
+        return visit_record(stream, at, *now, with_raw, visit);
+      return tl::unexpected(absent(stream, at));
+    }
     if (!content)
       return fail(content.error().code,
                   fmt::format("the raw line of event {} of \"{}\"", at.value, stream.name),

@@ -52,11 +52,21 @@ expected<std::uint64_t> rocks_event_log::trim(stream_info& stream, offset last) 
   const auto decoded = records::decode_event(*anchor);
   if (!decoded)
     return tl::unexpected(decoded.error());
-  auto key = keys::event_key(stream.id, stream.first());
-  for (auto at = stream.first(); at <= last; at = at.next()) {
-    keys::move_event_key(key, at);
-    batch_->Delete(database_->handle(family::events), key);
+  const auto end = keys::event_key(stream.id, last.next());
+  const rocksdb::Slice bound{end};
+  rocksdb::ReadOptions options;
+  options.iterate_upper_bound = &bound;
+  const std::unique_ptr<rocksdb::Iterator> stored{
+    database_->db().NewIterator(options, database_->handle(family::events))};
+  for (stored->Seek(keys::event_key(stream.id, stream.first())); stored->Valid(); stored->Next()) {
+    // What is damaged goes like the rest; its long line stays.
+    if (const auto e = records::decode_event(stored->value().ToStringView()))
+      release(*e);
+    batch_->Delete(database_->handle(family::events), stored->key());
   }
+  if (!stored->status().ok())
+    return tl::unexpected(to_error(
+      stored->status(), fmt::format("cannot read the first events of \"{}\"", stream.name)));
   const auto count = last.value - stream.trimmed.value;
   stream.trimmed = last;
   stream.trimmed_hash = decoded->hash;
@@ -87,6 +97,7 @@ expected<std::uint64_t> rocks_event_log::empty(const stream_info& stream,
     }
     // As it is stored: what somebody has altered does not become unaltered by going.
     e->emptied = hasher_.payload(e->turn, e->data, e->raw);
+    release(*e);
     e->raw = {};
     e->blob.reset();
     e->data = data;
@@ -95,6 +106,30 @@ expected<std::uint64_t> rocks_event_log::empty(const stream_info& stream,
     ++count;
   }
   return count;
+}
+
+void rocks_event_log::release(const records::event_record& from) {
+  if (!from.blob || !blobs_counted_)
+    return;
+  posting_ = keys::blob_prefix(to_hex(from.blob->hash));
+  keys::move_posting_key(posting_, posting_.size(), from.global);
+  batch_->Delete(database_->handle(family::terms), posting_);
+  released_.push_back(*from.blob);
+}
+
+// A crash before this leaves files that nothing refers to, which do no harm.
+void rocks_event_log::remove_released() {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  for (const auto& line : std::exchange(released_, {})) {
+    const auto prefix = keys::blob_prefix(to_hex(line.hash));
+    const std::unique_ptr<rocksdb::Iterator> references{
+      database_->db().NewIterator(options, database_->handle(family::terms))};
+    references->Seek(prefix);
+    const auto is_wanted = references->Valid() && references->key().starts_with(prefix);
+    if (references->status().ok() && !is_wanted)
+      blobs_.remove(line);
+  }
 }
 
 expected<removed> rocks_event_log::remove(const removal& what) {
@@ -116,6 +151,7 @@ expected<removed> rocks_event_log::remove(const removal& what) {
   if (!batch_)
     batch_ = std::make_unique<rocksdb::WriteBatch>();
   batch_->Clear();
+  released_.clear();
   removed done;
   const auto trimmed = trim(*stream, what.last);
   if (!trimmed)
@@ -146,6 +182,7 @@ expected<removed> rocks_event_log::remove(const removal& what) {
     latch(why.message);
     return fail(errc::io, why.message);
   }
+  remove_released();
   return done;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/directory.hpp"
+#include "actors/janitor.hpp"
 #include "actors/log_writer.hpp"
 #include "storage/memory_log.hpp"
 #include "tests/support/poll_until.hpp"
@@ -48,6 +49,8 @@ public:
   expected<submit_reply> submit(const std::string& workspace, const std::string& prompt,
                                 bool held = false);
   std::vector<workspace_summary> list();
+  /// Begins to remove what these rules, or a workspace's own, do not keep.
+  void keep(retention_rules rules);
   /// Stops everything in order. True if the directory said that all is durable.
   bool stop();
   /// The first half of it, while clients still talk to the directory.
@@ -72,6 +75,7 @@ private:
   std::optional<caf::actor_system> system_;
   log_writer_actor writer_;
   directory_actor directory_;
+  janitor_actor janitor_;
   bool directory_stopped_ = false;
 };
 

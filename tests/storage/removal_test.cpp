@@ -391,6 +391,44 @@ SCENARIO("the long raw line of an event that is emptied counts as it was") {
   CHECK_FALSE(verified(*log).first_bad);
 }
 
+SCENARIO("the file of a long raw line goes with the last event that refers to it") {
+  temporary_directory directory;
+  auto options = options_for(directory.path());
+  options.blob_threshold = 10;
+  auto log = open_log(options);
+  const auto files = [&] {
+    std::size_t count = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator{directory.path() / "blobs"})
+      count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  };
+  const auto with_line = [](new_event e, char letter) {
+    e.raw = std::make_shared<const std::string>(1000, letter);
+    return e;
+  };
+  const auto a = *log->acquire("a");
+  REQUIRE(append(*log, request_for(a, {with_line(plain("x", "{}"), 'a'), with_line(delta(1), 'b'),
+                                       with_line(delta(2), 'c'), plain("x", "{}")})));
+  const auto b = *log->acquire("b");
+  REQUIRE(append(*log, request_for(b, {with_line(plain("x", "{}"), 'a'), plain("x", "{}")})));
+  REQUIRE(files() == 3);
+  tell(*log, "a", note_of(removal_kind::deltas, 2, 2));
+  REQUIRE(log->remove(empty(a, 2, 2)));
+  CHECK(files() == 2);
+  tell(*log, "a", note_of(removal_kind::turns, 1, 3));
+  log.reset();
+  log = open_log(options);
+  REQUIRE(log->remove(trim(a, 3)));
+  CHECK(files() == 1); // "b" has the same line as the first event
+  CHECK_FALSE(verified(*log).first_bad);
+  CHECK_FALSE(verified(*log, "b").first_bad);
+  tell(*log, "b", note_of(removal_kind::turns, 1, 1));
+  REQUIRE(log->remove(trim(b, 1)));
+  CHECK(files() == 0);
+  CHECK(log->figures().bytes_on_disk > 0);
+}
+
 SCENARIO("readers beside trims see each event once or hear that it was removed, never damage") {
   stored_log stored;
   auto& log = *stored.log;
