@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "replay/cursor.hpp"
 #include "storage/event_log.hpp"
+#include "storage/removal_note.hpp"
 
 #include <chrono>
 #include <map>
@@ -257,16 +258,34 @@ struct consumer_reply {
   bool created = false;
 };
 
+/// Retention is about to remove events: `events.removed`, with a snapshot that can do without them.
+/// Refused as `conflict` if one of them is still needed.
+struct remove_events {
+  removal_note note;
+  timestamp until; ///< when the last turn that is concerned ended
+};
+
+/// Change what of the workspace is kept: members of `retain` (replay/retention.hpp) that are given
+/// replace what was; null goes back to the server's setting. `workspace.configured`, if it changes any.
+struct configure_workspace {
+  json retain = json::object();
+  std::string by;
+};
+struct configure_reply {
+  json retain = json::object(); ///< the workspace's own rules as they are now
+};
+
 struct done {}; ///< the answer of commands that only succeed or fail
 
 using command =
   std::variant<submit_turn, cancel_turn, cancel_current, interrupt_turn, reset_session,
                describe_workspace, get_queue, client_received, client_left, get_pending,
                settle_pending, open_shell, close_shell, decide_permission, get_permissions,
-               remove_rule, put_consumer, ack_consumer, delete_consumer, bury_webhook, revive_webhook>;
+               remove_rule, put_consumer, ack_consumer, delete_consumer, bury_webhook,
+               revive_webhook, remove_events, configure_workspace>;
 using answer = std::variant<done, submit_reply, cancel_reply, reset_reply, workspace_info,
                             queue_reply, pending_reply, settle_reply, decide_reply,
-                            permissions_reply, consumer_reply>;
+                            permissions_reply, consumer_reply, configure_reply>;
 
 using command_ptr = std::shared_ptr<const command>;
 using reply_ptr = std::shared_ptr<const expected<answer>>;
@@ -281,6 +300,7 @@ struct workspace_summary {
   std::optional<std::vector<std::string>> tools;
   json mcp_servers = json::array(); ///< `{"name","status","error"?}` as the agent's last start told
   std::size_t open_requests = 0;    ///< that wait for a person; not stored
+  json retain = json::object();     ///< its own rules of retention
 };
 using summary_ptr = std::shared_ptr<const workspace_summary>;
 using summaries_ptr = std::shared_ptr<const std::vector<workspace_summary>>;

@@ -28,7 +28,8 @@ webhook webhook_of(const json& r) {
   for (const auto& type : array_at(r, "types"))
     if (type.is_string())
       w.types.push_back(type.get<std::string>());
-  w.max_attempts = static_cast<std::size_t>(std::max<std::int64_t>(1, int_or(r, "max_attempts", 20)));
+  w.max_attempts =
+    static_cast<std::size_t>(std::max<std::int64_t>(1, int_or(r, "max_attempts", 20)));
   w.generation = static_cast<std::uint64_t>(int_or(r, "generation", 0));
   w.dead = bool_or(r, "dead", false);
   w.error = string_or(r, "error");
@@ -55,14 +56,15 @@ expected<void> for_each_record(const event_log& log, const std::string& prefix, 
 expected<std::string> parse_consumer_name(std::string_view text) {
   const auto name = workspace_id::parse(text);
   if (!name)
-    return fail(errc::invalid_argument, "a consumer's name is 1 to 128 letters, digits, '_', '-' or "
-                                        "'.', not starting with '.'");
+    return fail(errc::invalid_argument,
+                "a consumer's name is 1 to 128 letters, digits, '_', '-' or "
+                "'.', not starting with '.'");
   return name->str();
 }
 
 std::uint64_t lag_of(const consumer& who, const stream_info& stream) {
-  const auto from = who.incarnation == stream.incarnation ? std::max(who.at, stream.trimmed)
-                                                          : stream.trimmed;
+  const auto from =
+    who.incarnation == stream.incarnation ? std::max(who.at, stream.trimmed) : stream.trimmed;
   return stream.head > from ? stream.head.value - from.value : 0;
 }
 
@@ -137,11 +139,10 @@ expected<consumer> stored_consumer(const event_log& log, std::string_view worksp
 
 expected<std::map<std::string, consumer_map>> all_consumers(const event_log& log) {
   std::map<std::string, consumer_map> out;
-  const auto scanned = for_each_record(
-    log, std::string{record_key::consumers},
-    [&](std::string_view workspace, const consumer& who) {
-      out[std::string{workspace}][who.name] = who;
-    });
+  const auto scanned = for_each_record(log, std::string{record_key::consumers},
+                                       [&](std::string_view workspace, const consumer& who) {
+                                         out[std::string{workspace}][who.name] = who;
+                                       });
   if (!scanned)
     return tl::unexpected(scanned.error());
   return out;

@@ -45,6 +45,8 @@ using changed_atom = caf::atom_constant<caf::atom("changed")>;
 using wake_atom = caf::atom_constant<caf::atom("wake")>;
 using delivered_atom = caf::atom_constant<caf::atom("delivered")>;
 using close_atom = caf::atom_constant<caf::atom("close")>;
+using remove_atom = caf::atom_constant<caf::atom("remove")>;
+using step_atom = caf::atom_constant<caf::atom("step")>;
 
 /// The outcome of one append with the events as they now stand in the log.
 struct append_reply {
@@ -53,6 +55,10 @@ struct append_reply {
 };
 using append_ptr = std::shared_ptr<const append_request>;
 using append_reply_ptr = std::shared_ptr<const append_reply>;
+
+/// One step of a removal by retention, and what came of it.
+using removal_ptr = std::shared_ptr<const removal>;
+using removal_reply_ptr = std::shared_ptr<const expected<removed>>;
 
 /// The agent's capabilities as last heard of.
 struct probe_result {
@@ -88,6 +94,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_attachment_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_piece_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::terminal_size)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shared_text)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::removal_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::removal_reply_ptr)
 
 namespace tidemark {
 
@@ -100,6 +108,8 @@ using log_writer_actor = caf::typed_actor<
   caf::reacts_to<flush_atom>,
   /// Internal: try to accept again after a failure.
   caf::reacts_to<recover_atom>,
+  /// Remove what an event has told of, between two commits.
+  caf::replies_to<remove_atom, removal_ptr>::with<removal_reply_ptr>,
   /// Commit what is waiting, answer true, end.
   caf::replies_to<stop_atom>::with<bool>>;
 
@@ -151,6 +161,14 @@ using patch_reader_actor = caf::typed_actor<
   /// Of a workspace and a turn; bounded in time.
   caf::replies_to<read_atom, std::string, std::string>::with<patch_ptr>,
   caf::replies_to<stop_atom>::with<bool>>;
+
+/// Removes what is not to be kept any more (one, own thread of low priority): looks at one workspace
+/// after the other, has it tell of the removal, then has the log writer carry it out, in small steps.
+using janitor_actor = caf::typed_actor<
+  /// Timer: look at all workspaces.
+  caf::reacts_to<tick_atom>,
+  /// Internal: go on with the one at hand.
+  caf::reacts_to<step_atom>, caf::replies_to<stop_atom>::with<bool>>;
 
 /// One terminal with its program, its scrollback and its clients (on the shells' I/O thread). Clients
 /// read it by asking again and again, which is what the terminal's pace follows: a sleeping one is

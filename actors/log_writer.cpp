@@ -133,13 +133,28 @@ struct log_writer_state {
     for (const auto& result : results) {
       if (result || !log_failed(result.error().why.code))
         continue;
-      refusing = result.error().why;
-      deps->metrics.commit_failed(to_string(refusing->code));
-      deps->metrics.log_accepting(false);
-      logging::error("log", "the log accepts no events: {}", refusing->describe());
-      recover_later();
+      note_failure(result.error().why);
       return;
     }
+  }
+
+  void note_failure(const error& why) {
+    refusing = why;
+    deps->metrics.commit_failed(to_string(refusing->code));
+    deps->metrics.log_accepting(false);
+    logging::error("log", "the log accepts no events: {}", refusing->describe());
+    recover_later();
+  }
+
+  removal_reply_ptr remove(const removal& what) {
+    if (refusing && refusing->code != errc::full)
+      return std::make_shared<const expected<removed>>(tl::unexpected(until_well(*refusing)));
+    auto done = deps->log.remove(what);
+    if (done)
+      deps->metrics.events_removed(done->events, done->emptied);
+    else if (log_failed(done.error().code))
+      note_failure(done.error());
+    return std::make_shared<const expected<removed>>(std::move(done));
   }
 
   void recover_later() {
@@ -234,6 +249,7 @@ log_writer(log_writer_actor::stateful_pointer<log_writer_state> self, log_writer
             self->state.recovery_sent = false;
             self->state.recover();
           },
+          [self](remove_atom, const removal_ptr& what) { return self->state.remove(*what); },
           [self](stop_atom) {
             self->state.commit_all();
             self->quit();

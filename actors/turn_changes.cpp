@@ -19,7 +19,7 @@ const char* to_string(file_change::kind what) {
 }
 
 /// The next record; empty at the end.
-std::string_view take(std::string_view& from, char end) {
+std::string_view take_until(std::string_view& from, char end) {
   const auto at = std::min(from.find(end), from.size());
   const auto record = from.substr(0, at);
   from.remove_prefix(std::min(at + 1, from.size()));
@@ -57,18 +57,18 @@ std::vector<file_change> parse_changes(std::string_view printed) {
   };
   std::string_view directory = ".";
   while (!printed.empty()) {
-    auto record = take(printed, '\0');
+    auto record = take_until(printed, '\0');
     if (record.starts_with('>')) {
       directory = record.substr(1);
     } else if (record.starts_with(
                  ':')) { // modes, hashes and, last, what became of it; then the path
       const auto kind = record.back();
-      change_of(joined(directory, take(printed, '\0'))).what =
+      change_of(joined(directory, take_until(printed, '\0'))).what =
         kind == 'A'   ? file_change::kind::created
         : kind == 'D' ? file_change::kind::deleted
                       : file_change::kind::changed;
-    } else if (const auto added = take(record, '\t'); !record.empty()) {
-      const auto removed = take(record, '\t');
+    } else if (const auto added = take_until(record, '\t'); !record.empty()) {
+      const auto removed = take_until(record, '\t');
       auto& change = change_of(joined(directory, record));
       change.added = count_in(added);
       change.removed = count_in(removed);

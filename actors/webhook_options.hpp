@@ -8,8 +8,8 @@ namespace tidemark {
 /// The `webhooks.*` settings (docs/operations.md).
 struct webhook_options {
   bool allow_private = false; ///< receivers in loopback, link-local and private networks
-  std::chrono::milliseconds timeout{10'000};       ///< of one attempt
-  std::chrono::milliseconds first_retry{1'000};    ///< after the first failure; then doubled
+  std::chrono::milliseconds timeout{10'000};    ///< of one attempt
+  std::chrono::milliseconds first_retry{1'000}; ///< after the first failure; then doubled
   std::chrono::milliseconds longest_retry{5 * 60'000};
   std::size_t max_transfers = 32; ///< deliveries at a time, over all webhooks
 };

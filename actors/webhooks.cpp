@@ -33,8 +33,8 @@ using hook_key = std::pair<std::string, std::string>; // workspace, name
 struct hook {
   webhook push;
   epoch incarnation;
-  offset done;     // delivered, or passed over
-  offset recorded; // as the workspace last said
+  offset done;                           // delivered, or passed over
+  offset recorded;                       // as the workspace last said
   std::optional<std::uint64_t> delivery; // the number of what is on its way
   offset sending;
   std::size_t failures = 0; // of the event that comes next
@@ -107,8 +107,8 @@ struct webhooks_state {
           || known->second.push.dead != who->push->dead)
         serve(key, *who);
     } else if (!who && who.error().code != errc::not_found) {
-      logging::error("webhooks", "the record of {} of {} cannot be read: {}", key.second,
-                     key.first, who.error().describe());
+      logging::error("webhooks", "the record of {} of {} cannot be read: {}", key.second, key.first,
+                     who.error().describe());
     } else {
       forget(key);
     }
@@ -117,8 +117,8 @@ struct webhooks_state {
   void on_wake(const std::string& workspace) {
     if (const auto found = watched.find(workspace); found != watched.end())
       found->second.told->store(false); // before the look, so that no event is missed
-    for (auto i = hooks.lower_bound({workspace, {}}); i != hooks.end() && i->first.first == workspace;
-         ++i)
+    for (auto i = hooks.lower_bound({workspace, {}});
+         i != hooks.end() && i->first.first == workspace; ++i)
       advance(i->first);
   }
 
@@ -175,7 +175,8 @@ struct webhooks_state {
     if (request)
       return post(key, h, std::move(*request));
     if (h.done == before)
-      return wait(h, {errc::corrupt, "the log lacks events after offset " + std::to_string(before.value)});
+      return wait(
+        h, {errc::corrupt, "the log lacks events after offset " + std::to_string(before.value)});
     if (h.recorded == before)
       h.record_from = steady::now() + passing_interval;
     if (h.done < stream.head)

@@ -92,9 +92,10 @@ void on_consumer(workspace_draft& d, const put_consumer& what) {
     return d.reply(reply_with(known));
   }
   if (consumers.size() >= d.rules().max_consumers)
-    return d.reply(fail(errc::too_large, "the workspace has " + std::to_string(consumers.size())
-                                           + " consumers and webhooks, the limit (consumers.max) is "
-                                           + std::to_string(d.rules().max_consumers)));
+    return d.reply(
+      fail(errc::too_large, "the workspace has " + std::to_string(consumers.size())
+                              + " consumers and webhooks, the limit (consumers.max) is "
+                              + std::to_string(d.rules().max_consumers)));
   const auto start = place_of(d.state(), what.from);
   if (!start)
     return d.reply(tl::unexpected(start.error()));

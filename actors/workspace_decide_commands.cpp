@@ -224,8 +224,56 @@ public:
   void operator()(const bury_webhook& what) { on_consumer(d_, what); }
   void operator()(const revive_webhook& what) { on_consumer(d_, what); }
 
+  void operator()(const remove_events& what) {
+    if (needs_any_of(what))
+      return d_.reply(fail(errc::conflict, "one of the events to be removed is still needed"));
+    d_.emit(removal_event_type, {}, to_json(what.note));
+    d_.save(); // recovery must not want what goes
+    d_.reply(done{});
+  }
+
+  void operator()(const configure_workspace& what) {
+    auto now = state().retain;
+    json changed = json::object();
+    for (const auto& [key, value] : what.retain.items()) {
+      const auto old = now.contains(key) ? now[key] : json(nullptr);
+      if (old == value)
+        continue;
+      json change = json::object();
+      change["old"] = old;
+      change["new"] = value;
+      changed["retain." + key] = std::move(change);
+      if (value.is_null())
+        now.erase(key);
+      else
+        now[key] = value;
+    }
+    if (!changed.empty()) {
+      json data = json::object();
+      data["changed"] = std::move(changed);
+      data["retain"] = now;
+      data["by"] = what.by;
+      d_.emit("workspace.configured", {}, data);
+    }
+    d_.reply(configure_reply{std::move(now)});
+  }
+
 private:
   workspace_state& state() { return d_.state(); }
+
+  /// The janitor has seen to it already, but it looked at an earlier moment.
+  bool needs_any_of(const remove_events& what) {
+    const auto of_turn = [&](const turn_record& turn) { return turn.queued_at <= what.note.to; };
+    const auto of_result = [&](const auto& each) { return each.second.created <= what.until; };
+    if (what.note.to >= state().head)
+      return true;
+    if (what.note.what == removal_kind::deltas)
+      return false;
+    return (state().running && of_turn(*state().running))
+           || std::ranges::any_of(state().queue, of_turn)
+           || std::ranges::any_of(state().pending, of_result)
+           || std::ranges::any_of(state().undelivered, of_result);
+  }
 
   const remembered_key* remembered(const std::string& key) {
     if (key.empty())

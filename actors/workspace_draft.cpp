@@ -103,7 +103,7 @@ void workspace_draft::write_snapshot_if_due() {
   const auto at_rest = standing_changed_ && !state_.busy() && since >= snapshot_at_rest_after;
   const auto spacing = std::max<std::uint64_t>(rules_.snapshot_every,
                                                state_.snapshot_bytes / snapshot_bytes_per_event);
-  if (since < spacing && !at_rest)
+  if (since < spacing && !at_rest && !must_save_)
     return;
   auto record = snapshot(state_);
   state_.snapshot_at = state_.head;

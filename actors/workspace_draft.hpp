@@ -31,6 +31,8 @@ public:
 
   /// Puts or deletes a record that follows from no event; written with those there are, or alone.
   void write(table_write record) { out_.derived.push_back(std::move(record)); }
+  /// Has a snapshot written with the events, however near the last one is.
+  void save() { must_save_ = true; }
 
   /// Asks to be woken at the next deadline; done by finish() where deadlines may have changed.
   void schedule();
@@ -47,6 +49,7 @@ private:
   decided out_;
   std::map<std::string, std::string> turns_; // by key; the last write of a batch counts
   bool standing_changed_ = false;            // more than the agent's output
+  bool must_save_ = false;
 };
 
 /// Ends a turn that is queued or running: closes what it left open, writes its terminal event, and

@@ -18,6 +18,10 @@ void created(workspace_state& s, const event_view& e, const json& data) {
   s.metadata = object_at(data, "metadata");
 }
 
+void configured(workspace_state& s, const event_view&, const json& data) {
+  s.retain = object_at(data, "retain");
+}
+
 /// Every item has been completed by now; but not in logs that older versions wrote.
 void forget_items(workspace_state& s, std::string_view turn) {
   std::erase_if(s.open_items, [&](const auto& each) { return each.second.turn == turn; });
@@ -250,6 +254,7 @@ constexpr std::array<std::pair<std::string_view, applier>, 20> appliers{{
   {"item.started", item_started},
   {"item.completed", item_completed},
   {"workspace.created", created},
+  {"workspace.configured", configured},
   {"turn.queued", queued},
   {"turn.started", started},
   {"turn.completed", completed},

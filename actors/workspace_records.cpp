@@ -50,6 +50,7 @@ workspace_summary summarize(const workspace_state& state) {
   s.mcp_servers = state.mcp_servers;
   s.open_requests = static_cast<std::size_t>(std::ranges::count_if(
     state.open_permissions, [](const auto& each) { return each.second.expires.has_value(); }));
+  s.retain = state.retain;
   return s;
 }
 
@@ -62,6 +63,7 @@ std::string to_record(const workspace_summary& summary) {
   r["busy"] = summary.busy;
   r["tools"] = summary.tools ? json(*summary.tools) : json(nullptr);
   r["mcp_servers"] = summary.mcp_servers;
+  r["retain"] = summary.retain;
   return dump_json(r);
 }
 
@@ -77,6 +79,7 @@ expected<workspace_summary> summary_of(std::string_view record) {
   s.session = string_at(r, "session");
   s.busy = bool_or(r, "busy", false);
   s.mcp_servers = array_at(r, "mcp_servers");
+  s.retain = object_at(r, "retain");
   if (r.contains("tools") && r["tools"].is_array()) {
     s.tools.emplace();
     for (const auto& tool : r["tools"])

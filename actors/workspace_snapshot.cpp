@@ -218,6 +218,7 @@ std::string snapshot(const workspace_state& s) {
   r["session"] = s.session;
   r["tools"] = s.tools ? json(*s.tools) : json(nullptr);
   r["mcp_servers"] = s.mcp_servers;
+  r["retain"] = s.retain;
   r["queue"] = json::array();
   for (const auto& turn : s.queue)
     r["queue"].push_back(pack(turn));
@@ -260,6 +261,7 @@ expected<workspace_state> restore(std::string_view text) {
   if (r.contains("tools") && r["tools"].is_array())
     s.tools = strings(r["tools"]);
   s.mcp_servers = array_at(r, "mcp_servers");
+  s.retain = object_at(r, "retain");
   for (const auto& turn : array_at(r, "queue"))
     s.queue.push_back(unpack_turn(turn));
   if (r.contains("running") && r["running"].is_object())

@@ -115,8 +115,8 @@ expected<std::vector<std::string>> broken_chains(const backup_repository& from,
       if (!report)
         return tl::unexpected(report.error());
       if (report->first_bad)
-        found->push_back(fmt::format("{}: event {}: {}", stream.name, report->first_bad->value,
-                                     report->problem));
+        found->push_back(
+          fmt::format("{}: event {}: {}", stream.name, report->first_bad->value, report->problem));
     }
     return {};
   };
@@ -182,9 +182,9 @@ int run_backup(const api_address& server, const backup_options& what, terminal& 
     return report_failure(done.error(), server, to);
   if (!name)
     return report_local_failure(name.error(), to);
-  to.out << fmt::format("{}: everything up to position {}; {} of {} files fetched ({} of {} bytes)\n",
-                        *name, copy->head.value, done->files, copy->files.size(), done->bytes,
-                        copy->bytes());
+  to.out << fmt::format(
+    "{}: everything up to position {}; {} of {} files fetched ({} of {} bytes)\n", *name,
+    copy->head.value, done->files, copy->files.size(), done->bytes, copy->bytes());
   return exit_ok;
 }
 
@@ -207,8 +207,9 @@ int run_restore(const config& local, const restore_options& what, terminal& to) 
     return report_local_failure(done.error(), to);
   to.out << fmt::format("the backup of {} is in {}: everything up to position {}\n",
                         iso8601(manifest->time), into.string(), manifest->head.value);
-  to.err << "When a server starts on it, all workspaces go on under a new epoch: clients that had read "
-            "further are told (gap) and begin anew.\n";
+  to.err
+    << "When a server starts on it, all workspaces go on under a new epoch: clients that had read "
+       "further are told (gap) and begin anew.\n";
   return exit_ok;
 }
 

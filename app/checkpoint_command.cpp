@@ -14,9 +14,10 @@ namespace {
 int make_key(const std::string& file, terminal& to) {
   std::error_code failed;
   if (std::filesystem::exists(file, failed))
-    return report_local_failure({errc::conflict,
-                   fmt::format("{} is there already: a key that is lost cannot be made again", file)},
-                  to);
+    return report_local_failure(
+      {errc::conflict,
+       fmt::format("{} is there already: a key that is lost cannot be made again", file)},
+      to);
   const auto key = signing_key::generate();
   if (!key)
     return report_local_failure(key.error(), to);
@@ -47,9 +48,9 @@ int run_checkpoint(const api_address& server, const checkpoint_options& what, te
     return report_failure(response.error(), server, to);
   const auto checkpoint = parse_json(response->body).and_then(parse_checkpoint);
   if (!checkpoint)
-    return report_failure(
-      error{errc::internal, "the server's response is no checkpoint: " + checkpoint.error().message},
-      server, to);
+    return report_failure(error{errc::internal, "the server's response is no checkpoint: "
+                                                  + checkpoint.error().message},
+                          server, to);
   const auto text = checkpoint_file(*checkpoint, key ? &*key : nullptr);
   if (what.output.empty()) {
     to.out << text;

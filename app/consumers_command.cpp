@@ -9,8 +9,8 @@ namespace tidemark {
 
 int run_consumers(const api_address& server, const consumers_options& what, terminal& to) {
   api_client client{server};
-  const auto response = client.call(
-    "GET", "/api/v1/workspaces/" + percent_encoded(what.workspace) + "/consumers");
+  const auto response =
+    client.call("GET", "/api/v1/workspaces/" + percent_encoded(what.workspace) + "/consumers");
   if (!response)
     return report_failure(response.error(), server, to);
   if (what.as_json) {

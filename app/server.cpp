@@ -3,6 +3,7 @@
 #include "actors/agent_host.hpp"
 #include "actors/consumer.hpp"
 #include "actors/directory.hpp"
+#include "actors/janitor.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/shell_host.hpp"
 #include "actors/webhooks.hpp"
@@ -161,11 +162,26 @@ public:
   expected<std::uint16_t> start() {
     std::error_code failed; // then the path stays as it was given
     const auto root = std::filesystem::weakly_canonical(what_.agent.workspace_root, failed);
-    services_.reset(new http_services{
-      what_.http, log_, events_, metrics_, directory_, probe_, blocking_, background_,
-      failed ? what_.agent.workspace_root : root.string(), TIDEMARK_VERSION, what_.agent.rights,
-      stopping_, quiet_, what_.agent.settings_path, patches_, shells_,
-      what_.shell.max_message_bytes, what_.rules.max_prompt_bytes, webhooks_, &backups_});
+    services_.reset(new http_services{what_.http,
+                                      log_,
+                                      events_,
+                                      metrics_,
+                                      directory_,
+                                      probe_,
+                                      blocking_,
+                                      background_,
+                                      failed ? what_.agent.workspace_root : root.string(),
+                                      TIDEMARK_VERSION,
+                                      what_.agent.rights,
+                                      stopping_,
+                                      quiet_,
+                                      what_.agent.settings_path,
+                                      patches_,
+                                      shells_,
+                                      what_.shell.max_message_bytes,
+                                      what_.rules.max_prompt_bytes,
+                                      webhooks_,
+                                      &backups_});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)
@@ -186,6 +202,8 @@ public:
       watchdog.now_ending("the webhooks");
       stop_actor(self, webhooks_, "webhooks", 1s);
       webhook_sender_.reset();
+      watchdog.now_ending("the janitor");
+      stop_actor(self, janitor_, "janitor", 2s);
       watchdog.now_ending("the shells");
       if (shells_) // before the workspaces, whose events tell of their end
         stop_actor(self, shells_, "shells", what_.shell.hangup_grace + 2s);
@@ -212,6 +230,7 @@ public:
     blocking_.join();
     background_.join();
     // A handle that is left over would keep the actor system from ending.
+    janitor_ = janitor_actor{};
     watch_ = caf::actor{};
     probe_ = agent_probe_actor{};
     patches_ = patch_reader_actor{};
@@ -265,6 +284,9 @@ private:
       shells_ = terminals_.spawn(directory_);
     webhooks_ = spawn_webhooks(
       actors_, {log_, events_, directory_, metrics_, *webhook_sender_, what_.webhooks});
+    janitor_deps upkeep{log_, writer_, directory_, metrics_, what_.retain};
+    upkeep.every = what_.retain_sweep;
+    janitor_ = spawn_janitor(actors_, std::move(upkeep));
     watch_ = actors_.spawn(watch, writer_, directory_, webhooks_);
   }
 
@@ -284,6 +306,7 @@ private:
   shell_host terminals_;
   log_writer_actor writer_;
   directory_actor directory_;
+  janitor_actor janitor_;
   agent_probe_actor probe_;
   patch_reader_actor patches_; ///< empty: nothing is recorded
   shells_actor shells_;        ///< empty: switched off

@@ -83,6 +83,17 @@ setting duration(std::string key, std::string meaning, Get get) {
   return s;
 }
 
+/// One whose absence is 0.
+template <class Get>
+setting duration_or_none(std::string key, std::string meaning, Get get) {
+  setting s{std::move(key), "<duration>", std::move(meaning)};
+  s.read = [get](settings& to, std::string_view value) -> expected<void> {
+    return parse_duration(value).map([&](std::chrono::milliseconds v) { get(to) = v; });
+  };
+  s.show = [get](const settings& from) { return show_duration(get(from)); };
+  return s;
+}
+
 template <class Get>
 setting toggle(std::string key, std::string meaning, Get get) {
   setting s{std::move(key), std::string{toggle_values}, std::move(meaning)};
@@ -319,6 +330,24 @@ std::vector<setting> workspace_settings() {
   };
 }
 
+std::vector<setting> retention_settings() {
+  return {
+    duration_or_none("retain.age",
+                     "Turns that ended longer ago are removed with their events; 0s keeps them.",
+                     MEMBER(retain.age)),
+    bytes("retain.bytes",
+          "Bytes of events that one workspace keeps; its oldest turns go. 0 keeps all.",
+          MEMBER(retain.bytes)),
+    number("retain.turns", "Turns that one workspace keeps; its oldest go. 0 keeps all.",
+           MEMBER(retain.turns), 0),
+    duration_or_none("retain.deltas",
+                     "Deltas of items that have been complete for longer lose their text and raw "
+                     "line, which the completed item has; 0s keeps them.",
+                     MEMBER(retain.deltas)),
+    duration("retain.sweep", "How often it is looked for what may go.", MEMBER(retain_sweep)),
+  };
+}
+
 std::vector<setting> shell_settings() {
   return {
     toggle("shell.enabled", "Clients may open shells.", MEMBER(shell.enabled)),
@@ -394,7 +423,7 @@ std::vector<setting> server_settings() {
 std::vector<setting> build_table() {
   std::vector<setting> table;
   for (auto part : {places(), http_settings(), agent_settings(), log_settings(),
-                    workspace_settings(), shell_settings(), server_settings(),
+                    workspace_settings(), retention_settings(), shell_settings(), server_settings(),
                     permission_settings(), consumer_settings()})
     std::move(part.begin(), part.end(), std::back_inserter(table));
   return table;

@@ -6,6 +6,7 @@
 #include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "http/options.hpp"
+#include "replay/retention.hpp"
 #include "storage/rocks_log.hpp"
 
 #include <chrono>
@@ -40,6 +41,8 @@ struct settings {
   std::size_t tail_stream_bytes = 4 << 20; ///< hot events of one stream
   std::chrono::milliseconds workspace_idle{5 * 60'000};
   std::size_t workspace_restarts = 5;
+  retention_rules retain;                              ///< of workspaces without rules of their own
+  std::chrono::milliseconds retain_sweep{10 * 60'000}; ///< how often they are applied
 
   settings() { agent.kind = "auto"; }
 };

@@ -136,10 +136,12 @@ int run_verify_checkpoint(const api_address& server, const config& local,
     different = compare(content, what.workspace, from_server, to);
   }
   if (!different)
-    return what.offline ? refused(different.error()) : report_failure(different.error(), server, to);
+    return what.offline ? refused(different.error())
+                        : report_failure(different.error(), server, to);
   if (*different > 0) {
     to.err << fmt::format("{} of the checkpoint of {} do not hold what they held\n",
-                          *different == 1 ? "1 workspace" : fmt::format("{} workspaces", *different),
+                          *different == 1 ? "1 workspace"
+                                          : fmt::format("{} workspaces", *different),
                           iso8601(content.time));
     return exit_failed;
   }

@@ -26,6 +26,17 @@ expected<chain_report> verify_offline(const config& local, const std::string& wo
   return report;
 }
 
+/// What retention has taken, and said so.
+std::string removals(const chain_report& report) {
+  std::string text;
+  if (report.removed > 0)
+    text += fmt::format("; {} before event {} were removed by retention", report.removed,
+                        report.first.value);
+  if (report.emptied > 0)
+    text += fmt::format("; {} deltas among them lost their text to retention", report.emptied);
+  return text;
+}
+
 expected<chain_report> verify_on_server(const api_address& server, const std::string& workspace) {
   api_client client{server};
   const auto response =
@@ -40,6 +51,10 @@ expected<chain_report> verify_on_server(const api_address& server, const std::st
   if (const auto bad = int_or(*parsed, "first_bad", 0); bad > 0)
     report.first_bad = offset{static_cast<std::uint64_t>(bad)};
   report.problem = string_or(*parsed, "problem");
+  report.first = offset{static_cast<std::uint64_t>(int_or(*parsed, "first", 1))};
+  const auto& removed = object_at(*parsed, "removed");
+  report.removed = static_cast<std::uint64_t>(int_or(removed, "events", 0));
+  report.emptied = static_cast<std::uint64_t>(int_or(removed, "deltas", 0));
   return report;
 }
 
@@ -58,7 +73,8 @@ int run_verify(const api_address& server, const config& local, const verify_opti
     return code;
   }
   if (!report->first_bad) {
-    to.out << fmt::format("{}: {} events, unaltered\n", what.workspace, report->checked);
+    to.out << fmt::format("{}: {} events, unaltered{}\n", what.workspace, report->checked,
+                          removals(*report));
     return exit_ok;
   }
   to.out << fmt::format("{}: event {} does not match its hash: {}\n", what.workspace,

@@ -45,7 +45,7 @@ expected<consumer_start> start_of(const json& body) {
   const auto found = body.find("from");
   if (found == body.end() || found->is_null())
     return out;
-  const auto text = found->is_string() ? found->get<std::string>()
+  const auto text = found->is_string()           ? found->get<std::string>()
                     : found->is_number_integer() ? found->dump()
                                                  : std::string{};
   if (text == "first")

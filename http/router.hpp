@@ -77,6 +77,9 @@ void add_permission_routes(
 void add_openapi_routes(
   router& to); ///< /openapi.json, which describes them  (http/openapi_api.cpp)
 
+void add_retention_routes(
+  router& to); ///< native: what is kept of one workspace (http/retention_api.cpp)
+
 /// All of the above: what a server answers.
 void add_all_routes(router& to); // http/routes.cpp
 

@@ -17,6 +17,7 @@ void add_all_routes(router& to) {
   add_consumer_routes(to);
   add_webhook_routes(to);
   add_openapi_routes(to);
+  add_retention_routes(to);
 }
 
 } // namespace tidemark

@@ -36,7 +36,7 @@ struct http_services {
   shells_actor shells = {};                  ///< empty: there are no shells (shell.enabled)
   std::size_t shell_message_bytes = 1 << 20; ///< of one message of a shell's client
   std::size_t max_prompt_bytes = 32 << 20;
-  webhooks_actor webhooks = {}; ///< empty: none are served
+  webhooks_actor webhooks = {};      ///< empty: none are served
   staged_backups* backups = nullptr; ///< null: this server makes no backups
 };
 

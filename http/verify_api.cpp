@@ -34,6 +34,11 @@ json to_json(const verdict& v) {
     one["last"] = before.last.value;
     body["past_epochs"].push_back(std::move(one));
   }
+  body["first"] = v.report.first.value;
+  auto removed = json::object();
+  removed["events"] = v.report.removed;
+  removed["deltas"] = v.report.emptied;
+  body["removed"] = std::move(removed);
   return body;
 }
 

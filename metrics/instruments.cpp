@@ -49,6 +49,7 @@ const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     
                                 "evicted", "changed",   "shutdown", "leftover", "other"};
 const label_values components{"workspace", "agent_session", "directory", "shell",
                               "http",      "log",           "probe",     "other"};
+const label_values removal_kinds{"events", "deltas"};
 const label_values methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"};
 const label_values webhook_outcomes{"delivered", "failed", "dead"};
 const label_values shell_ends{"program", "client", "disconnect", "idle", "server"};
@@ -140,6 +141,10 @@ struct instruments::families {
                              "code", error_codes};
   counter_set appends_refused{r, "tidemark_log_appends_refused_total", "Appends refused", "code",
                               error_codes};
+  counter_set removed{r, "tidemark_log_events_removed_total",
+                      "Events that retention took, whole or what they held", "what", removal_kinds};
+  Counter& removed_bytes =
+    counter(r, "tidemark_log_bytes_removed_total", "Bytes of events that retention took");
   Gauge& accepting = gauge(r, "tidemark_log_accepting",
                            "1 while the log accepts appends, 0 while it is latched or full");
   Gauge& log_bytes = gauge(r, "tidemark_log_size_bytes", "Size of the log's files");
@@ -319,6 +324,15 @@ void instruments::commit_failed(std::string_view code) {
 
 void instruments::append_refused(std::string_view code) {
   families_->appends_refused.at(code).Increment();
+}
+
+void instruments::events_removed(std::size_t whole, std::size_t emptied) {
+  families_->removed.at("events").Increment(static_cast<double>(whole));
+  families_->removed.at("deltas").Increment(static_cast<double>(emptied));
+}
+
+void instruments::bytes_removed(std::size_t bytes) {
+  families_->removed_bytes.Increment(static_cast<double>(bytes));
 }
 
 void instruments::log_accepting(bool accepting) {

@@ -43,6 +43,10 @@ public:
   void commit_failed(std::string_view code);
   void append_refused(std::string_view code);
   void log_accepting(bool accepting);
+  /// By retention: whole events, and events that lost what they held.
+  void events_removed(std::size_t whole, std::size_t emptied);
+  /// Bytes of what `events.removed` events told of.
+  void bytes_removed(std::size_t bytes);
   /// Asked at each scrape: bytes on disk, WAL bytes, stored streams, head position, free bytes.
   struct log_gauges {
     std::uint64_t bytes = 0, wal_bytes = 0, streams = 0, head = 0, free_bytes = 0;

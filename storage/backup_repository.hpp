@@ -47,8 +47,7 @@ public:
   /// Restores a backup into a directory that is missing or empty. Until it is done, no server takes the
   /// directory for a log; at its first start on it the log and its streams begin new epochs.
   /// Errors: `conflict` (not empty), `corrupt` (an object is damaged), `io`, `full`.
-  expected<void> restore(const backup_manifest& manifest,
-                         const std::filesystem::path& into) const;
+  expected<void> restore(const backup_manifest& manifest, const std::filesystem::path& into) const;
 
 private:
   explicit backup_repository(std::filesystem::path directory);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tidemark {
 
 namespace {
@@ -56,6 +58,12 @@ expected<records::blob_ref> blob_store::put(std::string_view content) {
     return tl::unexpected(written.error());
   bytes_ += content.size();
   return ref;
+}
+
+void blob_store::remove(const records::blob_ref& ref) {
+  std::error_code code;
+  if (std::filesystem::remove(path_of(ref.hash), code))
+    bytes_ -= std::min<std::uint64_t>(bytes_, ref.size);
 }
 
 expected<std::string> blob_store::get(const records::blob_ref& ref) const {

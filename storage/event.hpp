@@ -58,6 +58,8 @@ struct event_view {
   std::string_view data;
   std::string_view raw; ///< empty if there is none or if it was not asked for
   const digest* hash = nullptr;
+  /// If retention has removed what the event held: the hash of that (`sha256_hasher::payload`); else null.
+  const digest* emptied = nullptr;
 
   static event_view of(const event& e) {
     return {e.workspace,   e.stream,
@@ -65,7 +67,7 @@ struct event_view {
             e.global,      e.time,
             e.type,        e.turn,
             e.data,        e.raw ? std::string_view{*e.raw} : std::string_view{},
-            &e.hash};
+            &e.hash,       nullptr};
   }
 };
 

@@ -34,7 +34,8 @@ struct stream_info {
   digest head_hash{};
   bool ended = false; ///< its last event was written with `ends_stream`; only reads are possible
   std::vector<past_epoch> past =
-    {}; ///< oldest first; empty unless the log was restored from a backup
+    {};                  ///< oldest first; empty unless the log was restored from a backup
+  digest trimmed_hash{}; ///< of event `trimmed`: the first readable event follows from it
 
   [[nodiscard]] offset first() const { return trimmed.next(); }
   /// The epoch that the hash of an event covers: the present one, or that from before a restore.
@@ -88,6 +89,36 @@ struct append_refusal {
 };
 using append_result = tl::expected<appended, append_refusal>;
 
+/// An event whose content goes. It keeps its place, time, type, turn and hash, and the chain goes on
+/// over the hash of what it held.
+struct emptied_event {
+  offset at;
+  std::string data; ///< what readers get instead: one JSON object made by dump_json
+};
+
+/// What search finds an event by.
+struct event_terms {
+  position at;
+  std::vector<std::string> terms;
+};
+
+/// One step of a removal by retention that an `events.removed` event of the same stream has told already
+/// (storage/removal_note.hpp): a step of its own is neither visible nor provable. Written all or none.
+struct removal {
+  stream_id stream;
+  epoch incarnation;
+  offset last;                             ///< events up to it go; 0: none goes
+  std::vector<emptied_event> emptied = {}; ///< after `last`; in order
+  std::vector<event_terms> postings = {};  ///< of the events that go
+  std::vector<table_write> derived = {};   ///< records that go with them
+};
+
+/// What one removal did. What was gone already does not count.
+struct removed {
+  std::uint64_t events = 0;
+  std::uint64_t emptied = 0;
+};
+
 struct read_limits {
   std::size_t max_events = 1024;
   std::size_t max_bytes = 1 << 20; ///< stops after the event that reaches it, so one always comes
@@ -131,7 +162,11 @@ struct chain_report {
   std::uint64_t checked = 0;
   std::optional<offset> first_bad;   ///< empty if every event matches
   std::string problem;               ///< what is wrong with `first_bad`
+  offset first;                      ///< the first event that is still there
+  std::uint64_t removed = 0;         ///< events before it, removed by retention
+  std::uint64_t emptied = 0;         ///< of those checked: events whose content retention removed
   std::optional<digest> marked = {}; ///< the hash of the event asked for, if the chain came as far
+};                                   ///< the hash of the event asked for, if the chain came as far
 };
 
 /// The log at one moment.
@@ -145,6 +180,7 @@ struct log_heads {
 ///
 /// Guarantees
 /// - Offsets of a stream are dense (1, 2, 3 …) and never reused; positions are dense over all streams.
+///   Retention removes from the front of a stream only.
 /// - What `commit` answered with `appended` survives SIGKILL and, with durability `sync`, power loss.
 /// - A reader never sees an event before its commit was synced.
 ///
@@ -185,6 +221,12 @@ public:
   /// The position of the last durable event; 0 if there is none. Cheap, any thread.
   [[nodiscard]] virtual position head() const = 0;
 
+  /// Removes events, or what they held, for good: readers of them hear `trimmed`, the others go on. The
+  /// caller keeps a step to some thousand events, because commits wait for it; a step whose work was done
+  /// before is no error. Called by the thread that commits. Errors: `not_found`, `fenced`,
+  /// `invalid_argument` (the last event of a stream stays), `corrupt`, `io` (latched: see health()).
+  virtual expected<removed> remove(const removal& what) = 0;
+
   /// Visits the events of one stream from `from` on. Errors: `not_found`, `trimmed`, `corrupt`, `io`.
   /// `from` beyond the head is not an error: it visits nothing.
   virtual expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
@@ -220,8 +262,10 @@ public:
   virtual expected<void> scan(table in, std::string_view prefix, bool descending,
                               const record_visitor& visit) const = 0;
 
-  /// Recomputes the hash chain of one stream from its first readable event to its head. `mark` is the
-  /// event whose hash the report is to name; 0: none.
+  /// Recomputes the hash chain of one stream from its first readable event on, which must follow from the
+  /// remembered hash of the last one removed. What is gone must be told by the stream's own
+  /// `events.removed` events (storage/chain_check.hpp). `mark` is the event whose hash the report is to
+  /// name; 0: none.
   [[nodiscard]] virtual expected<chain_report> verify(stream_id stream, offset mark) const = 0;
   [[nodiscard]] expected<chain_report> verify(stream_id stream) const {
     return verify(stream, offset{0});

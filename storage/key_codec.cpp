@@ -70,6 +70,10 @@ std::string posting_prefix(std::string_view term) {
   return prefix;
 }
 
+std::string blob_prefix(std::string_view name) {
+  return posting_prefix("blob:" + std::string{name});
+}
+
 void move_posting_key(std::string& key, std::size_t prefix_bytes, position to) {
   key.resize(prefix_bytes);
   bytes::put_fixed(key, to.value);

@@ -33,6 +33,8 @@ std::optional<std::pair<std::string_view, epoch>> parse_stream_key(std::string_v
 
 /// Family `terms`: the term, a zero byte and the position, 8 bytes big-endian. A term has no zero byte.
 std::string posting_prefix(std::string_view term);
+/// What the references to a long raw line, named by the hexadecimal of its hash, stand under.
+std::string blob_prefix(std::string_view name);
 /// Makes `key`, which begins with a prefix of so many bytes, that of another position.
 void move_posting_key(std::string& key, std::size_t prefix_bytes, position to);
 /// The position, if the key belongs to the term with this prefix.

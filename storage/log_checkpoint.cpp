@@ -51,9 +51,8 @@ log_checkpoint checkpoint_of(const log_heads& heads, timestamp time) {
 }
 
 std::string canonical_text(const log_checkpoint& checkpoint) {
-  auto text =
-    fmt::format(R"({{"log_epoch":{},"position":{},"streams":[)", checkpoint.incarnation.value,
-                checkpoint.head.value);
+  auto text = fmt::format(R"({{"log_epoch":{},"position":{},"streams":[)",
+                          checkpoint.incarnation.value, checkpoint.head.value);
   auto streams = checkpoint.streams;
   std::ranges::sort(streams, {}, &stream_mark::workspace);
   std::string_view between = "\n";
@@ -76,8 +75,7 @@ expected<log_checkpoint> parse_checkpoint(const json& value) {
   const auto incarnation = number_at(value, "log_epoch");
   const auto head = number_at(value, "position");
   const auto time = parse_iso8601(string_or(value, "time"));
-  if (!incarnation || !head || !time || !value.contains("streams")
-      || !value["streams"].is_array())
+  if (!incarnation || !head || !time || !value.contains("streams") || !value["streams"].is_array())
     return no_checkpoint("it lacks log_epoch, position, time or streams");
   log_checkpoint checkpoint{epoch{*incarnation}, position{*head}, *time, {}};
   for (const auto& one : value["streams"]) {
@@ -87,8 +85,7 @@ expected<log_checkpoint> parse_checkpoint(const json& value) {
     checkpoint.streams.push_back(std::move(*mark));
   }
   std::ranges::sort(checkpoint.streams, {}, &stream_mark::workspace);
-  const auto twice =
-    std::ranges::adjacent_find(checkpoint.streams, {}, &stream_mark::workspace);
+  const auto twice = std::ranges::adjacent_find(checkpoint.streams, {}, &stream_mark::workspace);
   if (twice != checkpoint.streams.end())
     return no_checkpoint("it names a workspace twice");
   return checkpoint;
@@ -137,8 +134,9 @@ expected<void> check_signature(const signed_checkpoint& checkpoint, const verify
     return fail(errc::unauthorized,
                 fmt::format("the checkpoint was signed with another key: {}, not {}",
                             to_hex(checkpoint.by->public_key), to_hex(key.bytes())));
-  return fail(errc::unauthorized,
-              "the signature does not belong to the checkpoint: it was altered after it was signed");
+  return fail(
+    errc::unauthorized,
+    "the signature does not belong to the checkpoint: it was altered after it was signed");
 }
 
 std::optional<std::string> contradiction(const stream_mark& then,
@@ -146,7 +144,9 @@ std::optional<std::string> contradiction(const stream_mark& then,
   if (!now)
     return "is missing";
   const auto& [stream, chain] = *now;
-  const auto was_it = [&](const past_epoch& before) { return before.incarnation == then.incarnation; };
+  const auto was_it = [&](const past_epoch& before) {
+    return before.incarnation == then.incarnation;
+  };
   if (stream.incarnation != then.incarnation && std::ranges::none_of(stream.past, was_it))
     return fmt::format("is another one: it has epoch {}, the checkpoint's had {}",
                        stream.incarnation.value, then.incarnation.value);

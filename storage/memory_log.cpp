@@ -1,6 +1,7 @@
 #include "storage/memory_log.hpp"
 
 #include "storage/bounded_visit.hpp"
+#include "storage/chain_check.hpp"
 #include "storage/commit_planner.hpp"
 #include "storage/stream_table.hpp"
 
@@ -13,58 +14,45 @@
 
 namespace tidemark {
 
+namespace {
+
+constexpr std::string_view latched_reason = "the log in memory was told to fail; call try_recover";
+
+/// An event and, if retention has emptied it, the hash of what it held.
+struct stored_event {
+  event_ptr what; ///< null if retention has removed it
+  std::optional<digest> emptied;
+};
+
+event_view view_of(const stored_event& e, bool with_raw) {
+  auto view = event_view::of(*e.what);
+  if (!with_raw)
+    view.raw = {};
+  if (e.emptied)
+    view.emptied = &*e.emptied;
+  return view;
+}
+
+} // namespace
+
 struct memory_log::state {
   mutable std::mutex mutex; // guards everything below
   stream_table streams;
-  std::unordered_map<stream_id, std::vector<event_ptr>> events; // event n at n - 1
-  std::vector<event_ptr> all;                                   // position n at n - 1
-  std::vector<std::vector<std::string>> terms;                  // likewise
-  std::vector<timestamp> times;                                 // likewise: never go back
+  std::unordered_map<stream_id, std::vector<position>> places; // of event n at n - 1
+  std::vector<stored_event> all;                               // position n at n - 1
+  std::vector<std::vector<std::string>> terms;                 // likewise
+  std::vector<timestamp> times;                                // likewise: never go back
   std::map<table, std::map<std::string, std::string, std::less<>>> tables;
   std::optional<errc> failure;
   bool latched = false;
   sha256_hasher hasher;
 
   void store(const append_request& request, const appended& place);
-};
-
-namespace {
-
-constexpr std::string_view latched_reason = "the log in memory was told to fail; call try_recover";
-
-/// Visits a bounded stretch of `events`; `first` is the ordinal of the first one.
-template <class Ordinal>
-read_progress<Ordinal> visit_bounded(const std::vector<event_ptr>& events, Ordinal from,
-                                     Ordinal last, read_limits limits, const event_visitor& visit) {
-  read_progress<Ordinal> done{from, 0, false};
-  std::size_t bytes = 0;
-  for (const auto& e : events) {
-    if (done.events >= limits.max_events || bytes >= limits.max_bytes)
-      break;
-    auto view = event_view::of(*e);
-    if (!limits.with_raw)
-      view.raw = {};
-    bytes += view.data.size() + view.raw.size();
-    done.next = done.next.next();
-    ++done.events;
-    if (!visit(view))
-      break;
+  void write(const std::vector<table_write>& records);
+  stored_event& at(stream_id stream, offset place) {
+    return all[places.at(stream)[place.value - 1].value - 1];
   }
-  done.reached_head = done.next > last;
-  return done;
-}
-
-/// At most `limit` events from ordinal `from` (1 is the first) on.
-std::vector<event_ptr> slice(const std::vector<event_ptr>& events, std::uint64_t from,
-                             std::size_t limit) {
-  if (from > events.size())
-    return {};
-  const auto begin = events.begin() + static_cast<std::ptrdiff_t>(from - 1);
-  const auto count = std::min<std::uint64_t>(limit, events.size() - from + 1);
-  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
-}
-
-} // namespace
+};
 
 memory_log::memory_log() : state_(std::make_unique<state>()) {}
 memory_log::~memory_log() = default;
@@ -100,20 +88,68 @@ void memory_log::state::store(const append_request& request, const appended& pla
   const auto& info = *streams.find(request.stream);
   for (std::size_t i = 0; i < request.events.size(); ++i) {
     const auto& e = request.events[i];
-    event_ptr stored = std::make_shared<event>(
-      event{info.name, info.id, info.incarnation, place.first.plus(i), place.first_global.plus(i),
-            e.time, e.type, e.turn, e.data, e.raw, place.hashes[i]});
-    events[info.id].push_back(stored);
-    all.push_back(std::move(stored));
+    places[info.id].push_back(place.first_global.plus(i));
+    all.push_back(
+      {std::make_shared<event>(event{info.name, info.id, info.incarnation, place.first.plus(i),
+                                     place.first_global.plus(i), e.time, e.type, e.turn, e.data,
+                                     e.raw, place.hashes[i]}),
+       std::nullopt});
     terms.push_back(e.terms);
     times.push_back(times.empty() ? e.time : std::max(times.back(), e.time));
   }
-  for (const auto& write : request.derived) {
+  write(request.derived);
+}
+
+void memory_log::state::write(const std::vector<table_write>& records) {
+  for (const auto& write : records) {
     if (write.value)
       tables[write.in].insert_or_assign(write.key, *write.value);
     else
       tables[write.in].erase(write.key);
   }
+}
+
+expected<removed> memory_log::remove(const removal& what) {
+  const std::lock_guard lock{state_->mutex};
+  auto& log = *state_;
+  if (log.latched || std::exchange(log.failure, std::nullopt) == errc::io) {
+    log.latched = true;
+    return fail(errc::io, std::string{latched_reason});
+  }
+  const auto* known = log.streams.find(what.stream);
+  if (!known)
+    return fail(errc::not_found, fmt::format("the log has no stream {}", what.stream.value));
+  auto stream = *known;
+  if (what.incarnation != stream.incarnation)
+    return fail(errc::fenced, "the stream is at another epoch");
+  if (what.last > offset{0} && what.last >= stream.head)
+    return fail(errc::invalid_argument, "the last event of a stream cannot be removed");
+  removed done;
+  for (; stream.trimmed < what.last; ++done.events) {
+    stream.trimmed = stream.trimmed.next();
+    auto& gone = log.at(what.stream, stream.trimmed);
+    stream.trimmed_hash = gone.what->hash;
+    gone = {};
+  }
+  for (const auto& [at, data] : what.emptied) {
+    if (at <= stream.trimmed || at > stream.head)
+      continue;
+    auto& e = log.at(what.stream, at);
+    if (e.emptied)
+      continue;
+    e.emptied = log.hasher.payload(e.what->turn, e.what->data,
+                                   e.what->raw ? *e.what->raw : std::string_view{});
+    auto left = *e.what;
+    left.data = data;
+    left.raw = nullptr;
+    e.what = std::make_shared<event>(std::move(left));
+    ++done.emptied;
+  }
+  for (const auto& [at, terms] : what.postings)
+    log.terms[at.value - 1].clear();
+  log.write(what.derived);
+  log.streams.put(std::move(stream));
+  return done;
 }
 
 std::vector<append_result> memory_log::commit(std::span<const append_request> requests) {
@@ -152,61 +188,65 @@ position memory_log::head() const {
 expected<read_progress<offset>> memory_log::read(stream_id stream, offset from, read_limits limits,
                                                  const event_visitor& visit) const {
   from = std::max(from, offset{1});
-  std::vector<event_ptr> found;
+  std::vector<stored_event> found;
   offset head;
   {
     const std::lock_guard lock{state_->mutex};
     const auto* info = state_->streams.find(stream);
     if (!info)
       return fail(errc::not_found, fmt::format("the log has no stream {}", stream.value));
+    if (from <= info->trimmed)
+      return fail(errc::trimmed, fmt::format("events up to {} of \"{}\" were removed by retention",
+                                             info->trimmed.value, info->name));
     head = info->head;
-    if (const auto events = state_->events.find(stream); events != state_->events.end())
-      found = slice(events->second, from.value, limits.max_events);
+    for (auto at = from; at <= head && found.size() < limits.max_events; at = at.next())
+      found.push_back(state_->at(stream, at));
   }
-  return visit_bounded(found, from, head, limits, visit);
+  bounded_visit bounded{limits, visit};
+  for (const auto& e : found) {
+    from = e.what->at.next();
+    if (!bounded(view_of(e, limits.with_raw)))
+      break;
+  }
+  return read_progress<offset>{from, bounded.events(), from > head};
 }
 
 expected<read_progress<position>> memory_log::read_all(position from, read_limits limits,
                                                        const event_visitor& visit) const {
-  from = std::max(from, position{1});
-  std::vector<event_ptr> found;
-  position head;
-  {
-    const std::lock_guard lock{state_->mutex};
-    head = position{state_->all.size()};
-    found = slice(state_->all, from.value, limits.max_events);
-  }
-  return visit_bounded(found, from, head, limits, visit);
+  return search({}, std::max(from, position{1}), direction::oldest_first, limits, visit);
 }
 
 expected<read_progress<position>> memory_log::search(const term_groups& wanted, position from,
                                                      direction way, read_limits limits,
                                                      const event_visitor& visit) const {
   const auto forward = way == direction::oldest_first;
-  std::vector<event_ptr> found;
+  std::vector<stored_event> found;
+  position last;
   {
     const std::lock_guard lock{state_->mutex};
+    last = position{state_->all.size()};
     const auto has = [&](std::size_t i, const std::vector<std::string>& group) {
       return std::ranges::find_first_of(state_->terms[i], group) != state_->terms[i].end();
     };
-    for (std::size_t i = 0; i < state_->all.size(); ++i)
-      if (std::ranges::all_of(wanted, [&](const auto& group) { return has(i, group); })
-          && (forward ? state_->all[i]->global >= from : state_->all[i]->global <= from))
+    for (std::size_t i = 0; i < state_->all.size(); ++i) {
+      const position at{i + 1};
+      if (state_->all[i].what && (forward ? at >= from : at <= from)
+          && std::ranges::all_of(wanted, [&](const auto& group) { return has(i, group); }))
         found.push_back(state_->all[i]);
+    }
   }
   if (!forward)
     std::ranges::reverse(found);
   bounded_visit bounded{limits, visit};
   for (const auto& e : found) {
-    auto view = event_view::of(*e);
-    if (!limits.with_raw)
-      view.raw = {};
-    const auto go_on = bounded(view);
-    from = forward ? e->global.next() : position{e->global.value - 1};
+    const auto at = e.what->global;
+    const auto go_on = bounded(view_of(e, limits.with_raw));
+    from = forward ? at.next() : position{at.value - 1};
     if (!go_on)
-      return read_progress<position>{from, bounded.events(), false};
+      return read_progress<position>{from, bounded.events(),
+                                     forward ? from > last : from == position{0}};
   }
-  return read_progress<position>{forward ? std::max(from, head().next()) : position{0},
+  return read_progress<position>{forward ? std::max(from, last.next()) : position{0},
                                  bounded.events(), true};
 }
 
@@ -257,26 +297,19 @@ expected<void> memory_log::scan(table in, std::string_view prefix, bool descendi
 }
 
 expected<chain_report> memory_log::verify(stream_id stream, offset mark) const {
-  sha256_hasher hasher;
-  digest previous{};
-  chain_report report;
-  const auto check = [&](const event_view& e) {
-    const auto payload = hasher.payload(e.turn, e.data, e.raw);
-    previous = hasher.link(previous, {e.workspace, e.incarnation, e.at, e.time, e.type, payload});
-    if (previous != *e.hash) {
-      report.first_bad = e.at;
-      report.problem = "the hash does not match the event";
-      return false;
-    }
-    ++report.checked;
-    if (e.at == mark)
-      report.marked = previous;
-    return true;
-  };
-  const auto everything = read_limits{SIZE_MAX, SIZE_MAX, true};
-  if (auto read_all_of_it = read(stream, offset{1}, everything, check); !read_all_of_it)
-    return tl::unexpected(read_all_of_it.error());
-  return report;
+  std::optional<stream_info> info;
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (const auto* known = state_->streams.find(stream))
+      info = *known;
+  }
+  if (!info)
+    return fail(errc::not_found, fmt::format("the log has no stream {}", stream.value));
+  chain_check check{*info, mark};
+  const auto take = [&](const event_view& e) { return e.at <= info->head && check.add(e); };
+  if (auto whole = read(stream, info->first(), {SIZE_MAX, SIZE_MAX, true}, take); !whole)
+    return tl::unexpected(whole.error());
+  return check.finish();
 }
 
 expected<void> memory_log::copy_to(const std::filesystem::path&) const {

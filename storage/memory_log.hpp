@@ -24,6 +24,7 @@ public:
   std::vector<append_result> commit(std::span<const append_request> requests) override;
   [[nodiscard]] epoch incarnation() const override { return epoch{1}; }
   [[nodiscard]] position head() const override;
+  expected<removed> remove(const removal& what) override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t header_bytes = 5;
 
-enum raw_kind : char { no_raw = 0, inline_raw = 1, blob_raw = 2 };
+enum raw_kind : char { no_raw = 0, inline_raw = 1, blob_raw = 2, emptied_payload = 3 };
 constexpr std::uint64_t ended_flag = 1;
 constexpr std::uint64_t restored_flag = 2; // the epochs before the restores follow
 
@@ -23,16 +23,16 @@ std::uint32_t checksum(std::string_view body) {
   return ::libdeflate_crc32(0, body.data(), body.size());
 }
 
-void begin_record(std::string& record, std::size_t expected_body) {
+void begin_record(std::string& record, std::size_t expected_body, std::uint8_t as = version) {
   record.clear();
   record.reserve(header_bytes + expected_body);
-  record.push_back(static_cast<char>(version));
+  record.push_back(static_cast<char>(as));
   record.append(header_bytes - 1, '\0');
 }
 
-std::string begin_record(std::size_t expected_body) {
+std::string begin_record(std::size_t expected_body, std::uint8_t as = version) {
   std::string record;
-  begin_record(record, expected_body);
+  begin_record(record, expected_body, as);
   return record;
 }
 
@@ -43,12 +43,12 @@ void seal(std::string& record) {
 }
 
 /// The fields of a record whose version and checksum are right.
-expected<bytes::reader> open_record(std::string_view record) {
+expected<bytes::reader> open_record(std::string_view record, std::uint8_t newest = version) {
   if (record.size() < header_bytes)
     return fail(errc::corrupt, "the record is cut");
-  if (const auto stored = static_cast<std::uint8_t>(record[0]); stored != version)
+  if (const auto stored = static_cast<std::uint8_t>(record[0]); stored < version || stored > newest)
     return fail(errc::newer_format,
-                fmt::format("the record has version {}, this build reads {}", stored, version));
+                fmt::format("the record has version {}, this build reads {}", stored, newest));
   std::uint32_t sum = 0;
   for (std::size_t i = 1; i < header_bytes; ++i)
     sum = sum << 8 | static_cast<std::uint8_t>(record[i]);
@@ -82,14 +82,18 @@ std::string encode(const event_record& e) {
 }
 
 void encode(const event_record& e, std::string& record) {
-  begin_record(record, 96 + e.type.size() + e.turn.size() + e.data.size() + e.raw.size());
+  begin_record(record, 96 + e.type.size() + e.turn.size() + e.data.size() + e.raw.size(),
+               e.emptied ? retained_version : version);
   bytes::put_varint(record, e.global.value);
   bytes::put_fixed(record, static_cast<std::uint64_t>(e.time.nanoseconds));
   put_digest(record, e.hash);
   bytes::put_text(record, e.type);
   bytes::put_text(record, e.turn);
   bytes::put_text(record, e.data);
-  if (e.blob) {
+  if (e.emptied) {
+    record.push_back(emptied_payload);
+    put_digest(record, *e.emptied);
+  } else if (e.blob) {
     record.push_back(blob_raw);
     put_digest(record, e.blob->hash);
     bytes::put_varint(record, e.blob->size);
@@ -103,7 +107,7 @@ void encode(const event_record& e, std::string& record) {
 }
 
 expected<event_record> decode_event(std::string_view record) {
-  auto opened = open_record(record);
+  auto opened = open_record(record, retained_version);
   if (!opened)
     return tl::unexpected(opened.error());
   auto& in = *opened;
@@ -121,6 +125,8 @@ expected<event_record> decode_event(std::string_view record) {
     e.blob->size = in.varint();
   } else if (kind == std::string_view{"\x01", 1}) {
     e.raw = in.text();
+  } else if (kind == std::string_view{"\x03", 1}) {
+    e.emptied = take_digest(in);
   } else if (kind != std::string_view{"\0", 1}) {
     return malformed();
   }
@@ -130,7 +136,8 @@ expected<event_record> decode_event(std::string_view record) {
 }
 
 std::string encode(const stream_info& stream) {
-  auto record = begin_record(80);
+  const auto is_trimmed = stream.trimmed > offset{0};
+  auto record = begin_record(112, is_trimmed ? retained_version : version);
   bytes::put_varint(record, stream.id.value);
   bytes::put_varint(record, stream.head.value);
   bytes::put_varint(record, stream.trimmed.value);
@@ -144,13 +151,15 @@ std::string encode(const stream_info& stream) {
       bytes::put_varint(record, before.last.value);
     }
   }
+  if (is_trimmed)
+    put_digest(record, stream.trimmed_hash);
   seal(record);
   return record;
 }
 
 expected<stream_info> decode_stream(std::string_view name, epoch incarnation,
                                     std::string_view record) {
-  auto opened = open_record(record);
+  auto opened = open_record(record, retained_version);
   if (!opened)
     return tl::unexpected(opened.error());
   auto& in = *opened;
@@ -170,6 +179,8 @@ expected<stream_info> decode_stream(std::string_view name, epoch incarnation,
       before.last = offset{in.varint()};
       stream.past.push_back(before);
     }
+  if (stream.trimmed > offset{0})
+    stream.trimmed_hash = take_digest(in);
   if (!in.complete())
     return malformed();
   return stream;

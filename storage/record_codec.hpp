@@ -15,6 +15,9 @@ namespace tidemark::records {
 /// in tests/storage/record_codec_test.cpp hold the format still.
 
 constexpr std::uint8_t version = 1;
+/// Of records that retention has touched: events without their content, streams without their first
+/// events. Builds from before retention refuse them.
+constexpr std::uint8_t retained_version = 2;
 
 /// Where a raw line went that is too long to stand in the record.
 struct blob_ref {
@@ -34,6 +37,7 @@ struct event_record {
   std::string_view data;
   std::string_view raw; ///< empty if there is none or if it is in `blob`
   std::optional<blob_ref> blob;
+  std::optional<digest> emptied = {}; ///< the hash of what it held, if retention has removed that
 };
 
 /// Replaces what is in `record`, so that a caller with many pays for the memory once.

@@ -12,6 +12,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <sys/resource.h>
 
@@ -35,6 +36,8 @@ constexpr std::array<const char*, 6> family_names{"events", "commits", "streams"
 constexpr std::size_t block_cache_bytes = 64 << 20;
 constexpr std::size_t write_buffer_bytes = 16 << 20;
 constexpr rlim_t least_descriptors = 256;
+constexpr std::size_t deletion_window = 4096;            // entries in a row
+constexpr std::size_t deletions_worth_compaction = 2048; // among them
 
 /// Passes RocksDB's warnings on to our log. RocksDB's own logger writes through its file writer,
 /// which aborts the process on a full disk in builds with assertions, Debian's among them.
@@ -77,6 +80,11 @@ rocksdb::ColumnFamilyOptions options_of(family which,
     options.memtable_prefix_bloom_size_ratio = 0.005;
     tables.block_size = 16 << 10;
   }
+  // Retention deletes one by one, so that its tombstones cost readers of what is left nothing; a file
+  // with many of them is compacted, which gives the space back.
+  if (which == family::events || which == family::terms)
+    options.table_properties_collector_factories.push_back(
+      rocksdb::NewCompactOnDeletionCollectorFactory(deletion_window, deletions_worth_compaction));
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(tables));
   return options;
 }

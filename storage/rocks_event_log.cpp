@@ -23,6 +23,8 @@ constexpr std::chrono::seconds patience{10};
 
 /// In the default family, which holds nothing else: see `searchable_from()`.
 constexpr const char* searchable_from_key = "search-from";
+/// Likewise: the log has counted the references to long raw lines from its first event on.
+constexpr const char* blobs_counted_key = "blobs-counted";
 
 rocksdb::ReadOptions whole_family() {
   rocksdb::ReadOptions options;
@@ -94,6 +96,8 @@ expected<std::unique_ptr<event_log>> rocks_event_log::open(rocks_log_options opt
       return tl::unexpected(begun.error());
   if (auto marked = log->mark_searchable(); !marked)
     return tl::unexpected(marked.error());
+  if (auto marked = log->mark_blobs_counted(); !marked)
+    return tl::unexpected(marked.error());
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - started;
   logging::info("storage", "opened {} with {} streams up to position {} in {:.0f} ms",
                 log->directory_.path().string(), log->state_.streams.stored_count(),
@@ -152,10 +156,13 @@ expected<void> rocks_event_log::load_head(const rocks_database& database, log_st
     const auto* info = state.streams.find(run.stream);
     const offset last{run.first.value + run.count - 1};
     rocksdb::PinnableSlice found;
-    if (!info || info->head < last
-        || !database.db()
-              .Get({}, database.handle(family::events), keys::event_key(run.stream, last), &found)
-              .ok())
+    const auto was_removed = info && last <= info->trimmed;
+    if (!was_removed
+        && (!info || info->head < last
+            || !database.db()
+                  .Get({}, database.handle(family::events), keys::event_key(run.stream, last),
+                       &found)
+                  .ok()))
       return fail(errc::corrupt,
                   fmt::format("event {} of stream {} belongs to the newest commit and is missing; "
                               "restore the log from a backup",
@@ -201,6 +208,23 @@ expected<void> rocks_event_log::mark_searchable() {
   }
   if (!status.ok())
     return tl::unexpected(to_error(status, "cannot note from where on the log can be searched"));
+  return {};
+}
+
+/// A log of before has events whose references nobody counted: its long lines stay.
+expected<void> rocks_event_log::mark_blobs_counted() {
+  std::string value;
+  auto& db = database_->db();
+  auto status = db.Get({}, blobs_counted_key, &value);
+  blobs_counted_ = status.ok();
+  if (status.IsNotFound() && (options_.read_only || state_.head > position{0}))
+    return {};
+  if (status.IsNotFound()) {
+    status = db.Put({}, blobs_counted_key, "1");
+    blobs_counted_ = status.ok();
+  }
+  if (!status.ok())
+    return tl::unexpected(to_error(status, "cannot note that long lines are counted"));
   return {};
 }
 

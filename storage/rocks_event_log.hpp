@@ -37,6 +37,7 @@ public:
   std::vector<append_result> commit(std::span<const append_request> requests) override;
   [[nodiscard]] epoch incarnation() const override;
   [[nodiscard]] position head() const override;
+  expected<removed> remove(const removal& what) override;
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override;
   expected<read_progress<position>> read_all(position from, read_limits limits,
@@ -89,6 +90,7 @@ private:
   static expected<epoch> load_incarnation(const rocks_database& database);
   /// Gives a log that came from a backup an incarnation of its own, and its streams their next epochs.
   expected<void> begin_new_epochs();
+  expected<void> mark_blobs_counted();
   bool reopen();
   [[nodiscard]] bool takes_bytes() const;
   [[nodiscard]] expected<stream_info> info_of(stream_id stream) const;
@@ -110,6 +112,18 @@ private:
                                         const error& why) const;
   void latch(std::string reason);
 
+  // -- removing (rocks_log_remove.cpp) -----------------------------------------
+  /// Adds to the batch that the events after `stream.trimmed` up to `last` go, and moves it there.
+  expected<std::uint64_t> trim(stream_info& stream, offset last);
+  /// Adds to the batch that these events lose what they held.
+  expected<std::uint64_t> empty(const stream_info& stream, std::span<const emptied_event> events);
+  [[nodiscard]] expected<std::string> stored_event(const stream_info& stream, offset at) const;
+  void add_derived(std::span<const table_write> records);
+  /// Adds to the batch that the event at `from` no longer refers to its long raw line.
+  void release(const records::event_record& from);
+  /// Once that is durable: removes the lines that no event refers to.
+  void remove_released();
+
   // -- reading (rocks_log_read.cpp, rocks_log_search.cpp) --------------------------------------------
   walked walk(const rocks_database& database, const stream_info& stream, offset from, offset last,
               bool with_raw, const event_visitor& visit) const;
@@ -120,6 +134,10 @@ private:
   /// Decodes one record and visits it. True to go on.
   expected<bool> visit_record(const stream_info& stream, offset at, std::string_view record,
                               bool with_raw, const event_visitor& visit) const;
+  /// An event that is not in the database: `trimmed` if it was removed since `stream` was read.
+  [[nodiscard]] error absent(const stream_info& stream, offset at) const;
+  [[nodiscard]] chain_report verify_once(const rocks_database& database, const stream_info& stream,
+                                         offset mark, std::optional<error>& failure) const;
 
   const rocks_log_options options_;
   const data_directory directory_;
@@ -130,6 +148,8 @@ private:
   std::unique_ptr<rocksdb::WriteBatch> batch_; // likewise: of the commit under way
   std::string record_;                         // likewise: of the event under way
   std::string posting_;                        // likewise: of the term under way
+  std::vector<records::blob_ref> released_;    // likewise: of the removal under way
+  bool blobs_counted_ = false; // every reference to a long raw line has a posting of its own
   mutable std::atomic<bool> displaced_ = false;
 
   mutable std::mutex mutex_; // guards everything below

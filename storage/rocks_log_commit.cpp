@@ -195,19 +195,28 @@ append_result rocks_event_log::place(const append_request& request, commit_plann
       record_);
     const auto key = keys::packed_event_key(request.stream, answer.first.plus(i));
     batch_->Put(database.handle(family::events), {key.data(), key.size()}, record_);
+    if (blob) {
+      posting_ = keys::blob_prefix(to_hex(blob->hash));
+      keys::move_posting_key(posting_, posting_.size(), answer.first_global.plus(i));
+      batch_->Put(database.handle(family::terms), posting_, {});
+    }
     for (const auto& term : e.terms) {
       posting_ = keys::posting_prefix(term);
       keys::move_posting_key(posting_, posting_.size(), answer.first_global.plus(i));
       batch_->Put(database.handle(family::terms), posting_, {});
     }
   }
-  for (const auto& write : request.derived) {
-    if (write.value)
-      batch_->Put(database.handle(family_of(write.in)), write.key, *write.value);
-    else
-      batch_->Delete(database.handle(family_of(write.in)), write.key);
-  }
+  add_derived(request.derived);
   return answer;
+}
+
+void rocks_event_log::add_derived(std::span<const table_write> records) {
+  for (const auto& write : records) {
+    if (write.value)
+      batch_->Put(database_->handle(family_of(write.in)), write.key, *write.value);
+    else
+      batch_->Delete(database_->handle(family_of(write.in)), write.key);
+  }
 }
 
 expected<void> rocks_event_log::write(const commit_planner& plan, commit_figures& cost) {

@@ -40,8 +40,8 @@ expected<void> link_blobs(const std::filesystem::path& from, const std::filesyst
       return made;
     std::error_code failed;
     std::filesystem::create_hard_link(path, to, failed);
-    const auto is_settled = !failed || failed == std::errc::file_exists
-                            || failed == std::errc::no_such_file_or_directory;
+    const auto is_settled =
+      !failed || failed == std::errc::file_exists || failed == std::errc::no_such_file_or_directory;
     if (!is_settled)
       return fail(errc::io, fmt::format("cannot link {}: {}", path.string(), failed.message()));
   }

@@ -1,6 +1,7 @@
 #include "storage/rocks_event_log.hpp"
 
 #include "storage/bounded_visit.hpp"
+#include "storage/chain_check.hpp"
 #include "storage/key_codec.hpp"
 #include "storage/record_codec.hpp"
 
@@ -17,6 +18,12 @@ namespace {
 /// RocksDB's own readahead begins anew, and small, with every read of a few hundred events.
 constexpr std::size_t readahead_bytes = 128 << 10;
 constexpr std::uint64_t worth_readahead = 100; // events
+
+/// Commits without an event that is still there, which one read passes over: some milliseconds.
+constexpr std::size_t most_passed = 4096;
+
+/// Looks at a chain that is bad each time while its stream changes under them.
+constexpr int most_attempts = 3;
 
 error damaged(const stream_info& stream, offset at, std::string_view what) {
   return {errc::corrupt, fmt::format("event {} of \"{}\" {}; restore the log from a backup",
@@ -35,10 +42,19 @@ expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset a
             fmt::format("event {} of \"{}\": {}", at.value, stream.name, decoded.error().message)});
   event_view view{
     stream.name,   stream.id,     stream.incarnation, at, decoded->global, decoded->time,
-    decoded->type, decoded->turn, decoded->data,      {}, &decoded->hash};
+    decoded->type, decoded->turn, decoded->data,      {}, &decoded->hash,  nullptr};
+  if (decoded->emptied)
+    view.emptied = &*decoded->emptied;
   std::string long_line;
   if (with_raw && decoded->blob) {
     auto content = blobs_.get(*decoded->blob);
+    // Retention may have taken it since the record was read.
+    const auto now = content ? expected<std::string>{} : stored_event(stream, at);
+    if (!content && (!now || *now != record)) {
+      if (now)
+        return visit_record(stream, at, *now, with_raw, visit);
+      return tl::unexpected(absent(stream, at));
+    }
     if (!content)
       return fail(content.error().code,
                   fmt::format("the raw line of event {} of \"{}\"", at.value, stream.name),
@@ -49,6 +65,15 @@ expected<bool> rocks_event_log::visit_record(const stream_info& stream, offset a
     view.raw = decoded->raw;
   }
   return visit(view);
+}
+
+// A reader that knew the stream before a trim and looks into the database after it.
+error rocks_event_log::absent(const stream_info& stream, offset at) const {
+  const auto present = info_of(stream.id);
+  if (present && at <= present->trimmed)
+    return {errc::trimmed, fmt::format("events up to {} of \"{}\" were removed by retention",
+                                       present->trimmed.value, stream.name)};
+  return damaged(stream, at, "is missing");
 }
 
 rocks_event_log::walked rocks_event_log::walk(const rocks_database& database,
@@ -66,7 +91,7 @@ rocks_event_log::walked rocks_event_log::walk(const rocks_database& database,
   auto key = keys::event_key(stream.id, from);
   for (records->Seek(key); records->Valid(); records->Next()) {
     if (records->key() != rocksdb::Slice{key})
-      return {next, false, damaged(stream, next, "is missing")};
+      return {next, false, absent(stream, next)};
     const auto go_on = visit_record(stream, next, records->value().ToStringView(), with_raw, visit);
     if (!go_on)
       return {next, false, go_on.error()};
@@ -80,7 +105,7 @@ rocks_event_log::walked rocks_event_log::walk(const rocks_database& database,
             to_error(records->status(),
                      fmt::format("cannot read event {} of \"{}\"", next.value, stream.name))};
   if (next <= last)
-    return {next, false, damaged(stream, next, "is missing")};
+    return {next, false, absent(stream, next)};
   return {next};
 }
 
@@ -125,22 +150,28 @@ expected<read_progress<position>> rocks_event_log::read_all(position from, read_
 
   bounded_visit bounded{limits, visit};
   auto next = from;
-  for (commits->SeekForPrev(keys::commit_key(from)); commits->Valid() && !bounded.done();
-       commits->Next()) {
+  std::size_t passed = 0; // commits: those whose events were removed cost a step as well
+  for (commits->SeekForPrev(keys::commit_key(from));
+       commits->Valid() && !bounded.done() && passed < most_passed; commits->Next()) {
     const auto first = keys::parse_commit_key(commits->key().ToStringView());
     const auto commit = records::decode_commit(commits->value().ToStringView());
     if (!first || !commit)
       return fail(errc::corrupt,
                   fmt::format("the commit before position {} is not readable", next.value));
+    const auto seen = bounded.events();
     auto walked_to =
       walk_commit(open->database(), *first, *commit, next, limits.with_raw, std::ref(bounded));
     if (!walked_to)
       return tl::unexpected(walked_to.error());
     next = *walked_to;
+    if (bounded.events() == seen)
+      ++passed;
+    if (!bounded.done() && next < first->plus(commit->events()))
+      return read_progress<position>{next, bounded.events(), false};
   }
   if (!commits->status().ok())
     return tl::unexpected(to_error(commits->status(), "cannot read the commits"));
-  if (!bounded.done() && next <= last)
+  if (!bounded.done() && passed < most_passed && next <= last)
     return fail(errc::corrupt, fmt::format("the commit of position {} is missing", next.value));
   return read_progress<position>{next, bounded.events(), next > last};
 }
@@ -160,11 +191,15 @@ expected<position> rocks_event_log::walk_commit(const rocks_database& database, 
                     fmt::format("position {} belongs to an unknown stream", from.value),
                     info.error());
       const auto at = run.first.plus(from.value - run_start.value);
+      const offset last{run.first.value + run.count - 1};
+      const auto left = std::clamp(info->first(), at, last.next()); // after what retention removed
       const auto done =
-        walk(database, *info, at, offset{run.first.value + run.count - 1}, with_raw, visit);
+        left > last ? walked{left} : walk(database, *info, left, last, with_raw, visit);
+      from = from.plus(done.next.value - at.value);
+      if (done.failure && done.failure->code == errc::trimmed)
+        return from; // it was removed under this read: the next one passes it over
       if (done.failure)
         return tl::unexpected(*done.failure);
-      from = from.plus(done.next.value - at.value);
       if (done.stopped)
         return from;
     }
@@ -214,46 +249,37 @@ expected<void> rocks_event_log::scan(table in, std::string_view prefix, bool des
   return {};
 }
 
+chain_report rocks_event_log::verify_once(const rocks_database& database, const stream_info& stream,
+                                          offset mark, std::optional<error>& failure) const {
+  chain_check check{stream, mark};
+  const auto take = [&](const event_view& e) { return check.add(e); };
+  const auto done = walk(database, stream, stream.first(), stream.head, true, take);
+  failure = done.failure;
+  if (failure)
+    check.fail_at(done.next, failure->describe());
+  return check.finish();
+}
+
 expected<chain_report> rocks_event_log::verify(stream_id stream, offset mark) const {
-  const auto info = info_of(stream);
-  if (!info)
-    return tl::unexpected(info.error());
   const auto open = borrow();
   if (!open)
     return tl::unexpected(open.error());
-  sha256_hasher hasher;
-  chain_report report;
-  // After a trim the first readable event is the anchor: what it follows is gone.
-  std::optional<digest> previous;
-  if (info->trimmed == offset{0})
-    previous.emplace();
-  const auto check = [&](const event_view& e) {
-    if (previous) {
-      const auto payload = hasher.payload(e.turn, e.data, e.raw);
-      const auto under = info->written_under(e.at);
-      if (hasher.link(*previous, {e.workspace, under, e.at, e.time, e.type, payload}) != *e.hash) {
-        report.first_bad = e.at;
-        report.problem = "its hash does not follow from its content and the event before it";
-        return false;
-      }
-    }
-    previous = *e.hash;
-    ++report.checked;
-    if (e.at == mark)
-      report.marked = *e.hash;
-    return true;
-  };
-  const auto done = walk(open->database(), *info, info->first(), info->head, true, check);
-  if (done.failure) {
-    if (done.failure->code == errc::io)
-      return tl::unexpected(*done.failure);
-    report.first_bad = done.next;
-    report.problem = done.failure->describe();
-  } else if (!report.first_bad && info->head > info->trimmed && previous != info->head_hash) {
-    report.first_bad = info->head;
-    report.problem = "its hash is not the one recorded for the head of the stream";
+  for (int attempt = 1;;) {
+    const auto info = info_of(stream);
+    if (!info)
+      return tl::unexpected(info.error());
+    std::optional<error> failure;
+    auto report = verify_once(open->database(), *info, mark, failure);
+    if (failure && failure->code == errc::io)
+      return tl::unexpected(*failure);
+    if (failure && failure->code == errc::trimmed)
+      continue; // from behind the trim that went over it
+    // What retention takes meanwhile is told by an event that this look did not reach.
+    const auto now = info_of(stream);
+    const auto changed = now && (now->head != info->head || now->trimmed != info->trimmed);
+    if (!report.first_bad || !changed || attempt++ == most_attempts)
+      return report;
   }
-  return report;
 }
 
 } // namespace tidemark

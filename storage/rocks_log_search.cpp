@@ -116,6 +116,8 @@ private:
     record_.Reset(); // RocksDB wants it empty: it may hold a block of a table file in memory
     const auto status =
       database_.db().Get({}, database_.handle(family::events), {key.data(), key.size()}, &record_);
+    if (status.IsNotFound() && log_.absent(*info, at).code == errc::trimmed)
+      return true;
     if (!status.ok())
       return tl::unexpected(
         to_error(status, fmt::format("cannot read event {} of \"{}\"", at.value, info->name)));
@@ -155,7 +157,8 @@ expected<read_progress<position>> rocks_event_log::search(const term_groups& wan
   term_search postings{std::move(groups), way};
   locator events{*this, database};
   bounded_visit bounded{limits, visit};
-  while (!bounded.done() && !is_over(from)) {
+  std::size_t passed = 0; // places of events that retention removed
+  while (!bounded.done() && passed < steps_at_a_time && !is_over(from)) {
     const auto found = postings.next(from, steps_at_a_time);
     if (!found)
       return tl::unexpected(found.error());
@@ -164,9 +167,12 @@ expected<read_progress<position>> rocks_event_log::search(const term_groups& wan
       return read_progress<position>{forward ? last.next() : position{0}, bounded.events(), true};
     if (!found->match)
       break; // the reader decides whether to go on
+    const auto seen = bounded.events();
     const auto go_on = events.visit(*found->match, limits.with_raw, std::ref(bounded));
     if (!go_on)
       return tl::unexpected(go_on.error());
+    if (bounded.events() == seen)
+      ++passed;
     from = forward ? from.next() : position{from.value - 1};
   }
   return read_progress<position>{from, bounded.events(), is_over(from)};

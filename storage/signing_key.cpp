@@ -144,7 +144,8 @@ bool verifying_key::verify(std::string_view text, const std::vector<std::uint8_t
   const context_ptr context{EVP_MD_CTX_new()};
   const bool is_right =
     context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1
-    && EVP_DigestVerify(context.get(), value.data(), value.size(), bytes_of(text), text.size()) == 1;
+    && EVP_DigestVerify(context.get(), value.data(), value.size(), bytes_of(text), text.size())
+         == 1;
   ERR_clear_error();
   return is_right;
 }

@@ -123,12 +123,26 @@ actor_stage::~actor_stage() {
   stop();
 }
 
+void actor_stage::keep(retention_rules rules) {
+  janitor_deps deps{*log, writer_, directory_, metrics, rules};
+  deps.every = 20ms;
+  deps.pause = 0ms;
+  deps.events_a_step = 3;
+  deps.removals_a_step = 2;
+  janitor_ = spawn_janitor(*system_, std::move(deps));
+}
+
 bool actor_stage::stop() {
   if (!system_)
     return true;
   if (webhooks_) {
     caf::scoped_actor self{*system_};
     self->request(webhooks_, 10s, stop_atom::value).receive([](bool) {}, [](const caf::error&) {});
+  }
+  if (janitor_) {
+    caf::scoped_actor self{*system_};
+    self->request(janitor_, 10s, stop_atom::value).receive([](bool) {}, [](const caf::error&) {});
+    janitor_ = janitor_actor{};
   }
   auto in_order = stop_directory();
   {
@@ -199,7 +213,7 @@ std::vector<event> actor_stage::events(const std::string& workspace) const {
     return out;
   read_limits all;
   all.max_events = 100'000;
-  (void) log->read(stream->id, offset{1}, all, [&](const event_view& e) {
+  (void) log->read(stream->id, stream->first(), all, [&](const event_view& e) {
     event copy;
     copy.at = e.at;
     copy.global = e.global;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/directory.hpp"
+#include "actors/janitor.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/webhooks.hpp"
 #include "storage/memory_log.hpp"
@@ -52,6 +53,8 @@ public:
   /// Delivers webhooks from here on. `sender` outlives the stage and holds nothing when it ends.
   void serve_webhooks(webhook_sender& sender, webhook_options how);
   void webhook_changed(const std::string& workspace, const std::string& name);
+  /// Begins to remove what these rules, or a workspace's own, do not keep.
+  void keep(retention_rules rules);
   /// Stops everything in order. True if the directory said that all is durable.
   bool stop();
   /// The first half of it, while clients still talk to the directory.
@@ -77,6 +80,7 @@ private:
   log_writer_actor writer_;
   directory_actor directory_;
   webhooks_actor webhooks_;
+  janitor_actor janitor_;
   bool directory_stopped_ = false;
 };
 

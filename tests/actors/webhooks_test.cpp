@@ -29,8 +29,7 @@ public:
     {
       const std::lock_guard lock{guard_};
       status = status_;
-      posted_.push_back(
-        {static_cast<std::uint64_t>(int_or(body, "offset", 0)), what.url, status});
+      posted_.push_back({static_cast<std::uint64_t>(int_or(body, "offset", 0)), what.url, status});
     }
     done({status, status == 0 ? "no answer" : ""});
   }
@@ -130,7 +129,8 @@ SCENARIO("nothing overtakes an event that its receiver does not take") {
   CHECK(receiver.taken() == up_to(head));
 }
 
-SCENARIO("after its last attempt a webhook is dead until it is revived, from where it was or elsewhere") {
+SCENARIO(
+  "after its last attempt a webhook is dead until it is revived, from where it was or elsewhere") {
   scripted_receiver receiver;
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
@@ -150,7 +150,8 @@ SCENARIO("after its last attempt a webhook is dead until it is revived, from whe
   CHECK(receiver.taken() == up_to(head));
   REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
   stage.get<consumer_reply>(
-    "w", revive_webhook{"hook", consumer_start{start_at::cursor, cursor{epoch{1}, offset{head - 2}}}});
+    "w",
+    revive_webhook{"hook", consumer_start{start_at::cursor, cursor{epoch{1}, offset{head - 2}}}});
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return receiver.taken().size() >= head + 2; }));
   CHECK(receiver.taken().back() == head);

@@ -19,7 +19,8 @@ bool same(const records::event_record& a, const records::event_record& b) {
 
 bool same(const stream_info& a, const stream_info& b) {
   return a.name == b.name && a.id == b.id && a.incarnation == b.incarnation && a.head == b.head
-         && a.trimmed == b.trimmed && a.head_hash == b.head_hash && a.ended == b.ended;
+         && a.trimmed == b.trimmed && (a.trimmed == offset{0} || a.trimmed_hash == b.trimmed_hash)
+         && a.head_hash == b.head_hash && a.ended == b.ended;
 }
 
 bool same(const records::commit_record& a, const records::commit_record& b) {

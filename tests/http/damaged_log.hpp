@@ -22,6 +22,7 @@ public:
   std::vector<append_result> commit(std::span<const append_request> requests) override {
     return whole_.commit(requests);
   }
+  expected<removed> remove(const removal& what) override { return whole_.remove(what); }
   std::atomic<std::uint64_t> restored = 1; ///< the log's incarnation
   [[nodiscard]] epoch incarnation() const override { return epoch{restored}; }
   [[nodiscard]] position head() const override { return whole_.head(); }

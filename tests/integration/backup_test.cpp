@@ -36,7 +36,8 @@ void restore_over(scene& stage, const std::string& backups) {
 
 } // namespace
 
-SCENARIO("a signed checkpoint proves what the log held, also to those who do not trust the server") {
+SCENARIO(
+  "a signed checkpoint proves what the log held, also to those who do not trust the server") {
   scene stage;
   stage.run("demo", "ECHO hello");
   stage.run("other", "ECHO hello");
@@ -44,10 +45,11 @@ SCENARIO("a signed checkpoint proves what the log held, also to those who do not
   const auto public_key = stage.server.path("auditor-public.pem");
   const auto made = run_command(stage, "checkpoint --new-key " + key);
   REQUIRE(made.code == 0);
-  const auto begin_of_key = made.out.find("-----BEGIN"); // what the command says besides is here too
+  const auto begin_of_key =
+    made.out.find("-----BEGIN"); // what the command says besides is here too
   const std::string end_of_key = "-----END PUBLIC KEY-----\n";
-  std::ofstream{public_key} << made.out.substr(
-    begin_of_key, made.out.find(end_of_key) + end_of_key.size() - begin_of_key);
+  std::ofstream{public_key} << made.out.substr(begin_of_key, made.out.find(end_of_key)
+                                                               + end_of_key.size() - begin_of_key);
   CHECK((std::filesystem::status(key).permissions() & std::filesystem::perms::all)
         == (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   CHECK(run_command(stage, "checkpoint --new-key " + key).code == 1); // never over another
@@ -95,7 +97,8 @@ SCENARIO("a signed checkpoint proves what the log held, also to those who do not
   }
 }
 
-SCENARIO("a backup that is made while a task runs holds every event that was acknowledged before it") {
+SCENARIO(
+  "a backup that is made while a task runs holds every event that was acknowledged before it") {
   scene stage;
   const auto backups = stage.server.path("backups");
   stage.run("demo", "ECHO hello");
@@ -138,7 +141,8 @@ SCENARIO("a backup that is made while a task runs holds every event that was ack
   THEN("a reader of the lost history is told, and one of all workspaces too") {
     const auto place = std::to_string(int_or(cursor, "epoch", 0)) + "-"
                        + std::to_string(int_or(cursor, "offset", 0));
-    sse_reader reader{stage.client, of("busy", "events?after=" + place),
+    sse_reader reader{stage.client,
+                      of("busy", "events?after=" + place),
                       {.headers = {{"Accept", "text/event-stream"}}}};
     REQUIRE(reader.wait_for("gap"));
     std::string reason;
@@ -186,12 +190,12 @@ SCENARIO("a copy that was being fetched when the server was killed is gone at it
   const auto whole = stage.client.get(path);
   CHECK(whole.status == 200);
   CHECK(static_cast<std::int64_t>(whole.body.size()) == int_or(file, "bytes", -1));
-  const auto rest =
-    stage.client.send({.path = path, .headers = {{"Range", "bytes=3-"}}});
+  const auto rest = stage.client.send({.path = path, .headers = {{"Range", "bytes=3-"}}});
   CHECK(rest.status == 206);
   CHECK(rest.body == whole.body.substr(3));
   CHECK(stage.client.send({.path = path, .headers = {{"Range", "bytes=1-2"}}}).status == 400);
-  CHECK(stage.client.send({.path = path, .headers = {{"Range", "bytes=999999999-"}}}).status == 416);
+  CHECK(stage.client.send({.path = path, .headers = {{"Range", "bytes=999999999-"}}}).status
+        == 416);
   CHECK(stage.client.get("/api/v1/backup/" + id + "/files/CURRENT").status == 400);
   CHECK(stage.client.get("/api/v1/backup/nothing/files/" + std::string(64, '0')).status == 404);
   CHECK(files_in(stage.server.path("data/backup-staging")) > 0);

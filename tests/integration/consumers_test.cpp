@@ -71,7 +71,9 @@ SCENARIO("a deleted consumer is gone, and one of an unknown workspace is never t
   CHECK(acknowledge(stage, 1).status == 404);
   CHECK(stage.client.get(of("nobody", "consumers")).status == 404);
   CHECK(stage.client
-          .send({.method = "PUT", .path = of("nobody", "consumers/x"), .body = "{}",
+          .send({.method = "PUT",
+                 .path = of("nobody", "consumers/x"),
+                 .body = "{}",
                  .headers = {{"Content-Type", "application/json"}}})
           .status
         == 404);
@@ -84,15 +86,17 @@ SCENARIO("the limit of consumers has a name, and lags are in the metrics and on 
   stage.run("demo", "hello");
   put(stage, json::object({{"from", "head"}}));
   CHECK(stage.client
-          .send({.method = "PUT", .path = of("demo", "consumers/second"), .body = "{}",
+          .send({.method = "PUT",
+                 .path = of("demo", "consumers/second"),
+                 .body = "{}",
                  .headers = {{"Content-Type", "application/json"}}})
           .status
         == 413);
   stage.run("demo", "hello again");
   const auto lag = int_or(stage.client.get(audit).parsed(), "lag", 0);
   CHECK(lag > 0);
-  const auto line = "tidemark_consumer_lag{consumer=\"audit\",workspace=\"demo\"} "
-                    + std::to_string(lag) + "\n";
+  const auto line =
+    "tidemark_consumer_lag{consumer=\"audit\",workspace=\"demo\"} " + std::to_string(lag) + "\n";
   CHECK(stage.client.get("/metrics").body.find(line) != std::string::npos);
   const auto listed = run_command(stage, "consumers demo");
   CHECK(listed.code == 0);

@@ -86,9 +86,9 @@ SCENARIO("a webhook gets every event in order, signed, and its place is recorded
   CHECK(last.headers.at("tidemark-workspace") == "demo");
   CHECK(last.headers.at("content-type") == "application/json");
   CHECK(poll_until([&] { return lag_of_hook(stage) == 0; }));
-  CHECK(stage.client.get("/metrics").body.find(
-          "tidemark_webhook_deliveries_total{outcome=\"delivered\"} "
-          + std::to_string(got.size()))
+  CHECK(stage.client.get("/metrics")
+          .body.find("tidemark_webhook_deliveries_total{outcome=\"delivered\"} "
+                     + std::to_string(got.size()))
         != std::string::npos);
 }
 
@@ -241,8 +241,8 @@ SCENARIO("what is no webhook is refused") {
   CHECK(put(stage, body).status == 400);
   body = json::object({{"url", "https://example.com/"}, {"max_attempts", 0}});
   CHECK(put(stage, body).status == 400);
-  CHECK(put(stage, json::object({{"url", "https://example.com/"}}), of("nobody", "webhooks/x"))
-          .status
-        == 404);
+  CHECK(
+    put(stage, json::object({{"url", "https://example.com/"}}), of("nobody", "webhooks/x")).status
+    == 404);
   CHECK(stage.client.post(hook + "/redeliver").status == 404);
 }

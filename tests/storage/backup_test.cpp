@@ -52,8 +52,9 @@ std::string code_of(const expected<void>& done) {
 
 } // namespace
 
-SCENARIO("a backup holds everything acknowledged before it, and a restored log goes on under new epochs",
-         "[backup]") {
+SCENARIO(
+  "a backup holds everything acknowledged before it, and a restored log goes on under new epochs",
+  "[backup]") {
   stage on;
   const std::string long_line(300'000, 'x');
   for (int i = 0; i < 3; ++i)
@@ -151,7 +152,8 @@ SCENARIO("a backup that follows another fetches only what has changed", "[backup
   CHECK(on.backups.damage(second).empty());
 }
 
-SCENARIO("events that are appended while a copy is made are in it or not, but never in part", "[backup]") {
+SCENARIO("events that are appended while a copy is made are in it or not, but never in part",
+         "[backup]") {
   stage on;
   std::atomic<std::uint64_t> acknowledged = 0;
   std::atomic<bool> stop = false;
@@ -183,7 +185,8 @@ SCENARIO("events that are appended while a copy is made are in it or not, but ne
   }
 }
 
-SCENARIO("a restore that was cut short, or into the wrong place, is refused with what to do", "[backup]") {
+SCENARIO("a restore that was cut short, or into the wrong place, is refused with what to do",
+         "[backup]") {
   stage on;
   REQUIRE(append(*on.log, "a", "1"));
   back_up(*on.staged, on.backups);
@@ -214,7 +217,8 @@ SCENARIO("a restore that was cut short, or into the wrong place, is refused with
   }
 }
 
-SCENARIO("copies on the server go when they are released, forgotten, or of an earlier run", "[backup]") {
+SCENARIO("copies on the server go when they are released, forgotten, or of an earlier run",
+         "[backup]") {
   stage on;
   REQUIRE(append(*on.log, "a", "1"));
   const auto staging = on.path("log") / "backup-staging";
@@ -234,16 +238,16 @@ SCENARIO("copies on the server go when they are released, forgotten, or of an ea
 
   std::filesystem::create_directories(staging / "old");
   overwrite(staging / "old" / "000001.sst", "x");
-  on.staged = std::make_unique<staged_backups>(*on.log, on.path("log"),
-                                               staged_backups::settings{std::chrono::seconds{0}, 1});
+  on.staged = std::make_unique<staged_backups>(
+    *on.log, on.path("log"), staged_backups::settings{std::chrono::seconds{0}, 1});
   CHECK(copies() == 0);
   REQUIRE(on.staged->make());
   on.staged->expire();
   CHECK(on.staged->count() == 0);
   CHECK(copies() == 0);
 
-  on.staged = std::make_unique<staged_backups>(
-    *on.log, on.path("log"), staged_backups::settings{std::chrono::hours{1}, 1});
+  on.staged = std::make_unique<staged_backups>(*on.log, on.path("log"),
+                                               staged_backups::settings{std::chrono::hours{1}, 1});
   REQUIRE(on.staged->make());
   CHECK(on.staged->make().error().code == errc::conflict);
   memory_log none;
@@ -254,8 +258,8 @@ SCENARIO("a manifest leads nowhere but into its own directory", "[backup]") {
   const backup_manifest good{
     "id", timestamp{1'764'435'909'042'000'000}, epoch{1}, position{3}, {{"CURRENT", 1, {}}}};
   CHECK(*parse_backup_manifest(to_json(good)) == good);
-  for (const auto* name : {"../x", "/etc/passwd", "a/../b", "a//b", "", ".x", "a/", "tidemark.format",
-                           "a\\b", "a b", "CURRENT"}) {
+  for (const auto* name : {"../x", "/etc/passwd", "a/../b", "a//b", "", ".x", "a/",
+                           "tidemark.format", "a\\b", "a b", "CURRENT"}) {
     INFO(name);
     auto bad = good;
     bad.files.push_back({name, 1, {}});

@@ -58,7 +58,8 @@ SCENARIO("the text of a checkpoint is the same however its streams were listed",
     return all;
   };
   CHECK(text
-        == "{\"log_epoch\":1,\"position\":7,\"streams\":[\n{\"epoch\":1,\"hash\":\"" + repeated("01")
+        == "{\"log_epoch\":1,\"position\":7,\"streams\":[\n{\"epoch\":1,\"hash\":\""
+             + repeated("01")
              + "\",\"head\":3,\"trimmed\":0,\"workspace\":\"a\\\"x\"},\n{\"epoch\":2,\"hash\":\""
              + repeated("ab")
              + "\",\"head\":4,\"trimmed\":1,\"workspace\":\"b\"}\n],\"time\":"
@@ -117,7 +118,8 @@ SCENARIO("a signed checkpoint is taken from its file only as it was signed, by w
     CHECK_FALSE(parse_checkpoint_file(replaced(file, "ed25519", "rsa")));
     CHECK_FALSE(parse_checkpoint_file(replaced(file, "\"version\":1", "\"version\":2")));
     CHECK_FALSE(parse_checkpoint_file(replaced(file, "\"head\":4", "\"head\":-4")));
-    CHECK_FALSE(parse_checkpoint_file(replaced(file, "\"workspace\":\"b\"", R"("workspace":"a\"x")")));
+    CHECK_FALSE(
+      parse_checkpoint_file(replaced(file, "\"workspace\":\"b\"", R"("workspace":"a\"x")")));
   }
 }
 
@@ -146,8 +148,9 @@ SCENARIO("keys are read from the files that openssl makes, and nothing else is t
   CHECK_FALSE(signing_key::load(file));
 }
 
-SCENARIO("a log holds what its checkpoint says until an event before it is altered, removed or cut off",
-         "[checkpoint]") {
+SCENARIO(
+  "a log holds what its checkpoint says until an event before it is altered, removed or cut off",
+  "[checkpoint]") {
   const temporary_directory directory;
   auto log = open_log(directory.path());
   for (const auto* name : {"a", "b"})

@@ -66,17 +66,53 @@ SCENARIO("an event is stored as the same bytes for ever") {
              + counting_hex + "ac02");
 }
 
+SCENARIO("an event without its content is stored as the same bytes for ever, as a newer version") {
+  records::event_record e;
+  e.global = position{300};
+  e.time = timestamp{0x0102030405060708};
+  e.hash = counting_digest();
+  e.type = "a.b";
+  e.data = "{}";
+  e.emptied = counting_digest();
+  const auto record = records::encode(e);
+  CHECK(hex(record).starts_with("02"));
+  CHECK(hex(record).substr(10)
+        == "ac02"
+           "0102030405060708"
+             + counting_hex
+             + "03612e62"
+               "00"
+               "027b7d"
+               "03"
+             + counting_hex);
+  const auto decoded = records::decode_event(record);
+  REQUIRE(decoded);
+  CHECK(decoded->emptied == counting_digest());
+  CHECK(decoded->data == "{}");
+}
+
 SCENARIO("streams and commits are stored as the same bytes for ever") {
   stream_info stream;
   stream.id = stream_id{7};
   stream.head = offset{128};
   stream.trimmed = offset{1};
   stream.head_hash = counting_digest();
+  stream.trimmed_hash = counting_digest();
   stream.ended = true;
-  CHECK(hex(records::encode(stream)).substr(10)
+  const auto trimmed = hex(records::encode(stream));
+  CHECK(trimmed.starts_with("02"));
+  CHECK(trimmed.substr(10)
         == "07"
            "8001"
            "01"
+             + counting_hex + "01" + counting_hex);
+  stream.trimmed = offset{0};
+  const auto whole = hex(records::encode(stream));
+  CHECK(whole.starts_with("01"));
+  CHECK(whole.substr(10)
+        == "07"
+           "8001"
+           "00"
              + counting_hex + "01");
   const records::commit_record commit{
     timestamp{1}, {{stream_id{7}, offset{127}, 2}, {stream_id{8}, offset{1}, 1}}};

@@ -297,6 +297,8 @@ class Verification(TypedDict):
     trimmed: int
     hash: Optional[str]
     past_epochs: List[Dict[str, Any]]
+    first: int
+    removed: Dict[str, Any]
 
 
 class Checkpoint(TypedDict):
@@ -314,6 +316,23 @@ class Backup(TypedDict):
     log_epoch: int
     position: int
     files: List[Dict[str, Any]]
+
+
+class Retention(TypedDict, total=False):
+    """What is kept of one workspace. What is absent or null is as the server's settings have it; 0 keeps everything."""
+    age_s: Optional[int]
+    bytes: Optional[int]
+    turns: Optional[int]
+    deltas_s: Optional[int]
+
+
+class WorkspaceChange(TypedDict, total=False):
+    retain: Retention
+
+
+class WorkspaceConfiguration(TypedDict):
+    workspace: WorkspaceId
+    retain: Retention
 
 
 class HelloFrame(TypedDict):
@@ -696,6 +715,7 @@ class _ItemDeltaData(TypedDict):
 class ItemDeltaData(_ItemDeltaData, total=False):
     truncated: bool
     size: int
+    removed: bool
 
 
 class _PermissionRequested(TypedDict):
@@ -1083,6 +1103,65 @@ class FaultData(TypedDict):
     message: str
 
 
+class _EventsRemoved(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["events.removed"]
+    data: EventsRemovedData
+
+
+class EventsRemoved(_EventsRemoved, total=False):
+    """Retention removes events, or the text of deltas. Written before it does."""
+    turn: TurnId
+    raw: str
+    hash: str
+
+
+class _EventsRemovedData(TypedDict):
+    what: Literal["turns", "deltas"]
+    from: int
+    to: int
+    count: int
+    bytes: int
+    reason: Literal["age", "bytes", "turns", "deltas"]
+    policy: Retention
+
+
+class EventsRemovedData(_EventsRemovedData, total=False):
+    hash: str
+
+
+class _WorkspaceConfigured(TypedDict):
+    workspace: WorkspaceId
+    epoch: int
+    offset: int
+    position: int
+    time: Time
+    type: Literal["workspace.configured"]
+    data: WorkspaceConfiguredData
+
+
+class WorkspaceConfigured(_WorkspaceConfigured, total=False):
+    """Somebody changed what of the workspace is kept."""
+    turn: TurnId
+    raw: str
+    hash: str
+
+
+class WorkspaceConfiguredData(TypedDict):
+    changed: Dict[str, SettingChange]
+    retain: Retention
+    by: str
+
+
+class SettingChange(TypedDict):
+    old: Optional[int]
+    new: Optional[int]
+
+
 class _MessageRequest(TypedDict):
     content: str
 
@@ -1261,6 +1340,8 @@ KnownEvent = Union[
     ShellClosed,
     WebhookDead,
     Fault,
+    EventsRemoved,
+    WorkspaceConfigured,
 ]
 # A newer server may have types of events that are not among these.
 Event = KnownEvent

@@ -60,6 +60,9 @@ test("every call answers as it is described", async () => {
     ["GET", "/api/v1/workspaces", 200],
     ["GET", of(""), 200],
     ["GET", "/api/v1/workspaces/nowhere", 404],
+    ["PATCH", of(""), 200, { retain: { turns: 1000, deltas_s: null } }],
+    ["PATCH", of(""), 400, { retain: { turns: -1 } }],
+    ["PATCH", "/api/v1/workspaces/nowhere", 404, {}],
     ["GET", of("/queue"), 200],
     ["DELETE", of("/queue/current"), 200],
     ["DELETE", of(`/queue/${turn}`), 200],
@@ -85,7 +88,7 @@ test("every call answers as it is described", async () => {
     assert.equal((await call(method, path, body)).status, status, `${method} ${path}`);
   const events = JSON.parse((await call("GET", of("/events"))).body) as { events: { type: string }[] };
   const types = new Set(events.events.map((event) => event.type));
-  for (const type of ["workspace.created", "item.delta", "turn.completed", "shell.closed", "session.reset"])
+  for (const type of ["workspace.created", "workspace.configured", "item.delta", "turn.completed", "shell.closed", "session.reset"])
     assert.ok(types.has(type), type);
   assert.deepEqual(server.schemas.violations, []);
 });
