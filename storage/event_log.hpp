@@ -166,7 +166,6 @@ struct chain_report {
   std::uint64_t removed = 0;         ///< events before it, removed by retention
   std::uint64_t emptied = 0;         ///< of those checked: events whose content retention removed
   std::optional<digest> marked = {}; ///< the hash of the event asked for, if the chain came as far
-};                                   ///< the hash of the event asked for, if the chain came as far
 };
 
 /// The log at one moment.
