@@ -249,7 +249,7 @@ void result_delivered(workspace_state& s, const event_view& e, const json&) {
 }
 
 /// The types that change a workspace. The others are not even parsed.
-constexpr std::array<std::pair<std::string_view, applier>, 20> appliers{{
+constexpr std::array<std::pair<std::string_view, applier>, 21> appliers{{
   {"item.delta", item_delta},
   {"item.started", item_started},
   {"item.completed", item_completed},
