@@ -17,7 +17,7 @@ using namespace tidemark::testing;
 
 namespace {
 
-constexpr read_limits everything{SIZE_MAX, SIZE_MAX, true};
+constexpr read_limits with_raw_lines{SIZE_MAX, SIZE_MAX, true};
 
 new_event plain(std::string type, std::string data) {
   auto e = event_of(std::move(data), "a raw line");
@@ -139,7 +139,7 @@ std::vector<std::uint64_t> positions_of(const event_log& log) {
   std::vector<std::uint64_t> out;
   position from{1};
   for (;;) {
-    const auto read = log.read_all(from, everything, [&](const event_view& e) {
+    const auto read = log.read_all(from, with_raw_lines, [&](const event_view& e) {
       out.push_back(e.global.value);
       return true;
     });
@@ -186,10 +186,10 @@ SCENARIO("after a trim readers below it hear so, the others go on, and the chain
     return true;
   };
   REQUIRE(
-    log.search({{"type:turn.queued"}}, position{21}, direction::newest_first, everything, collect));
+    log.search({{"type:turn.queued"}}, position{21}, direction::newest_first, with_raw_lines, collect));
   CHECK(found == std::vector<std::uint64_t>{20, 19, 18, 17, 16, 15, 14, 12, 10, 8, 6, 4, 2});
   found.clear();
-  REQUIRE(log.search({}, position{6}, direction::newest_first, everything, collect));
+  REQUIRE(log.search({}, position{6}, direction::newest_first, with_raw_lines, collect));
   CHECK(found == std::vector<std::uint64_t>{6, 4, 2});
 
   // Again, and farther: what is done already is no error.
@@ -301,7 +301,7 @@ SCENARIO("emptied deltas keep their places, and the chain goes on over them") {
   CHECK(log.remove(empty(stream, 4, 7))->emptied == 0);
 
   std::uint64_t seen = 0;
-  REQUIRE(log.read(stream.id, offset{1}, everything, [&](const event_view& e) {
+  REQUIRE(log.read(stream.id, offset{1}, with_raw_lines, [&](const event_view& e) {
     CHECK(e.at.value == ++seen);
     const auto gone = seen >= 4 && seen <= 7;
     CHECK((e.emptied != nullptr) == gone);
@@ -444,7 +444,7 @@ SCENARIO("readers beside trims see each event once or hear that it was removed, 
   std::thread reader{[&] {
     while (!over && problem.empty()) {
       offset from = log.find("a")->first();
-      const auto read = log.read(stream.id, from, everything, [&](const event_view& e) {
+      const auto read = log.read(stream.id, from, with_raw_lines, [&](const event_view& e) {
         if (e.at != from)
           problem = "a hole";
         from = e.at.next();
@@ -453,7 +453,7 @@ SCENARIO("readers beside trims see each event once or hear that it was removed, 
       if (!read && read.error().code != errc::trimmed)
         problem = read.error().describe();
       const auto all =
-        log.read_all(position{1}, everything, [](const event_view&) { return true; });
+        log.read_all(position{1}, with_raw_lines, [](const event_view&) { return true; });
       if (!all)
         problem = all.error().describe();
       const auto chain = log.verify(stream.id);
