@@ -15,9 +15,9 @@ namespace tidemark {
 
 namespace {
 
-constexpr std::size_t max_words = 16 << 10; ///< of a decision's message
+constexpr std::size_t longest_message = 16 << 10; ///< of a decision's message
 
-json pending_object(const pending_permission& request, const std::string& workspace) {
+json request_object(const pending_permission& request, const std::string& workspace) {
   auto object = request.asked; // the data of its event
   object["workspace"] = workspace;
   object["turn"] = request.turn;
@@ -38,7 +38,7 @@ json rule_object(const permission_rule& rule) {
   return object;
 }
 
-tl::unexpected<error> bad_field(std::string_view field, std::string_view rule) {
+tl::unexpected<error> wrong_field(std::string_view field, std::string_view rule) {
   return fail(errc::invalid_argument, fmt::format("field \"{}\": {}", field, rule));
 }
 
@@ -58,17 +58,17 @@ expected<decide_permission> parse_decision(const std::string& text) {
   else if (word == "deny")
     out.what = person_decision::deny;
   else
-    return bad_field("decision", "must be \"allow\", \"allow_always\" or \"deny\"");
+    return wrong_field("decision", "must be \"allow\", \"allow_always\" or \"deny\"");
   if (const auto message = body.find("message"); message != body.end() && !message->is_null()) {
     if (!message->is_string())
-      return bad_field("message", "must be a string");
+      return wrong_field("message", "must be a string");
     out.message = message->get<std::string>();
-    if (out.message.size() > max_words)
-      return bad_field("message", fmt::format("must be at most {} bytes", max_words));
+    if (out.message.size() > longest_message)
+      return wrong_field("message", fmt::format("must be at most {} bytes", longest_message));
   }
   if (const auto answers = body.find("answers"); answers != body.end() && !answers->is_null()) {
     if (!answers->is_object())
-      return bad_field("answers", "must be an object: text of each question -> answer");
+      return wrong_field("answers", "must be an object: text of each question -> answer");
     out.answers = *answers;
   }
   return out;
@@ -78,7 +78,7 @@ expected<std::string> workspace_named(const exchange& with) {
   return workspace_id::parse(with.param("id")).map([](const workspace_id& id) { return id.str(); });
 }
 
-task<void> list(exchange& with) {
+task<void> list_requests(exchange& with) {
   const auto id = workspace_named(with);
   if (!id) {
     co_await send_error(with, id.error());
@@ -93,7 +93,7 @@ task<void> list(exchange& with) {
   auto body = json::object();
   body["pending"] = json::array();
   for (const auto& request : reply->pending)
-    body["pending"].push_back(pending_object(request, *id));
+    body["pending"].push_back(request_object(request, *id));
   body["rules"] = json::array();
   for (const auto& rule : reply->rules)
     body["rules"].push_back(rule_object(rule));
@@ -101,7 +101,7 @@ task<void> list(exchange& with) {
 }
 
 /// Asks only the workspaces where something waits.
-task<void> list_all(exchange& with) {
+task<void> list_all_requests(exchange& with) {
   const auto all = co_await list_workspaces(with);
   if (!all) {
     co_await send_error(with, all.error());
@@ -117,7 +117,7 @@ task<void> list_all(exchange& with) {
     if (!reply)
       continue; // it is starting anew, and its turn ends with that
     for (const auto& request : reply->pending)
-      body["pending"].push_back(pending_object(request, workspace.id));
+      body["pending"].push_back(request_object(request, workspace.id));
   }
   co_await send_json(with, std::move(body));
 }
@@ -132,7 +132,7 @@ problem settled_before(const decide_reply& reply) {
   return out;
 }
 
-task<void> decide(exchange& with) {
+task<void> decide_request(exchange& with) {
   const auto id = workspace_named(with);
   if (!id) {
     co_await send_error(with, id.error());
@@ -164,7 +164,7 @@ task<void> decide(exchange& with) {
   co_await send_json(with, std::move(body));
 }
 
-task<void> forget(exchange& with) {
+task<void> forget_rule(exchange& with) {
   const auto id = workspace_named(with);
   if (!id) {
     co_await send_error(with, id.error());
@@ -188,10 +188,10 @@ task<void> forget(exchange& with) {
 } // namespace
 
 void add_permission_routes(router& to) {
-  to.add("GET", "/api/v1/permissions", list_all);
-  to.add("GET", "/api/v1/workspaces/{id}/permissions", list);
-  to.add("POST", "/api/v1/workspaces/{id}/permissions/{permission}", decide);
-  to.add("DELETE", "/api/v1/workspaces/{id}/permissions/rules/{rule}", forget);
+  to.add("GET", "/api/v1/permissions", list_all_requests);
+  to.add("GET", "/api/v1/workspaces/{id}/permissions", list_requests);
+  to.add("POST", "/api/v1/workspaces/{id}/permissions/{permission}", decide_request);
+  to.add("DELETE", "/api/v1/workspaces/{id}/permissions/rules/{rule}", forget_rule);
 }
 
 } // namespace tidemark

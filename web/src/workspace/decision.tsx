@@ -60,7 +60,9 @@ export function DecisionCard(props: { workspace: string; request: Permission }):
           <p>
             <b>{request.tool}</b> {request.description}
           </p>
-          <pre class="wish">{wish}</pre>
+          <pre class="wish" tabIndex={0}>
+            {wish}
+          </pre>
         </>
       )}
       <p class="quiet">{t("space.decisions.left", { time: left })}</p>
