@@ -141,9 +141,12 @@ struct webhooks_state {
     if (!stream)
       return wait(h, stream.error());
     watch(key.first, *stream);
-    if (stream->incarnation != h.incarnation) { // the next life of the workspace
+    if (stream->incarnation != h.incarnation) { // the next life of the workspace, or a restored log
+      const auto before =
+        std::ranges::find(stream->past, h.incarnation, &past_epoch::incarnation);
+      h.done = before == stream->past.end() ? offset{} : std::min(h.done, before->last);
       h.incarnation = stream->incarnation;
-      h.done = h.recorded = offset{};
+      h.recorded = offset{};
       h.failures = 0;
     }
     if (stream->ended)
