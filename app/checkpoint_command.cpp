@@ -58,9 +58,9 @@ int run_checkpoint(const api_address& server, const checkpoint_options& what, te
   }
   if (const auto written = files::write_durably(what.output, text); !written)
     return report_local_failure(written.error(), to);
-  to.err << fmt::format("{} workspaces up to position {} written to {}{}\n",
-                        checkpoint->streams.size(), checkpoint->head.value, what.output,
-                        key ? ", signed" : ", not signed");
+  to.err << fmt::format("{} {} up to position {} written to {}{}\n", checkpoint->streams.size(),
+                        checkpoint->streams.size() == 1 ? "workspace" : "workspaces",
+                        checkpoint->head.value, what.output, key ? ", signed" : ", not signed");
   return exit_ok;
 }
 

@@ -94,6 +94,10 @@ expected<std::size_t> compare(const log_checkpoint& checkpoint, const std::strin
   return different;
 }
 
+std::string counted(std::size_t workspaces) {
+  return workspaces == 1 ? "1 workspace" : fmt::format("{} workspaces", workspaces);
+}
+
 } // namespace
 
 int run_verify_checkpoint(const api_address& server, const config& local,
@@ -139,15 +143,13 @@ int run_verify_checkpoint(const api_address& server, const config& local,
     return what.offline ? refused(different.error())
                         : report_failure(different.error(), server, to);
   if (*different > 0) {
-    to.err << fmt::format("{} of the checkpoint of {} do not hold what they held\n",
-                          *different == 1 ? "1 workspace"
-                                          : fmt::format("{} workspaces", *different),
-                          iso8601(content.time));
+    to.err << fmt::format("{} of the checkpoint of {} {} what was there then\n",
+                          counted(*different), iso8601(content.time),
+                          *different == 1 ? "does not hold" : "do not hold");
     return exit_failed;
   }
   to.out << fmt::format("{} as at {}: nothing was altered, removed or cut off\n",
-                        what.workspace.empty() ? fmt::format("{} workspaces", streams.size())
-                                               : what.workspace,
+                        what.workspace.empty() ? counted(streams.size()) : what.workspace,
                         iso8601(content.time));
   if (!what.offline)
     to.err << "So says the server itself. To prove it, verify a copy of its data directory with "
