@@ -49,7 +49,7 @@ std::optional<std::uint64_t> first_byte(const exchange& with) {
 }
 
 /// At most `backup_piece_bytes` of a file from `at` on; empty at its end.
-expected<std::string> read_piece(const std::filesystem::path& path, std::uint64_t at) {
+expected<std::string> read_backup_piece(const std::filesystem::path& path, std::uint64_t at) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return fail(errc::not_found, "the backup was released");
@@ -73,7 +73,7 @@ task<void> send_pieces(exchange& with, std::filesystem::path path, std::uint64_t
   auto type = std::string{"application/octet-stream"};
   auto body = co_await with.stream(status, std::move(type), std::move(headers));
   while (from < size) {
-    const auto read = [path, from] { return read_piece(path, from); };
+    const auto read = [path, from] { return read_backup_piece(path, from); };
     const auto piece = co_await with.blocking(read);
     if (!piece || piece->empty() || !with.still_admitted())
       co_return; // without the last chunk: the client sees that it is not whole
@@ -90,7 +90,7 @@ struct found_file {
   std::uint64_t size = 0;
 };
 
-task<void> send_file(exchange& with) {
+task<void> send_backup_file(exchange& with) {
   auto* backups = with.services().backups;
   const auto hash = digest_from_hex(with.param("sha256"));
   const auto from = first_byte(with);
@@ -145,7 +145,7 @@ task<void> release_backup(exchange& with) {
 
 void add_backup_routes(router& to) {
   to.add("POST", "/api/v1/backup", make_backup, scope::admin);
-  to.add("GET", "/api/v1/backup/{id}/files/{sha256}", send_file, scope::admin);
+  to.add("GET", "/api/v1/backup/{id}/files/{sha256}", send_backup_file, scope::admin);
   to.add("DELETE", "/api/v1/backup/{id}", release_backup, scope::admin);
 }
 

@@ -40,7 +40,7 @@ expected<json> object_of(const std::string& body) {
   return std::move(*parsed);
 }
 
-expected<consumer_start> start_of(const json& body) {
+expected<consumer_start> consumer_start_of(const json& body) {
   consumer_start out;
   const auto found = body.find("from");
   if (found == body.end() || found->is_null())

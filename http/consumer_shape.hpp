@@ -21,7 +21,7 @@ expected<consumer_address> consumer_address_of(const exchange& with);
 expected<json> object_of(const std::string& body);
 
 /// The member `from`: `first` (also if it is absent), `head` or a cursor.
-expected<consumer_start> start_of(const json& body);
+expected<consumer_start> consumer_start_of(const json& body);
 
 /// A consumer as clients see it; of a webhook the secret only as fingerprint.
 json shown(const consumer& who, const stream_info& stream);

@@ -16,10 +16,10 @@ task<void> send_consumer(exchange& with, const expected<consumer_reply>& reply) 
   co_await with.send(reply->created ? 201 : 200, std::move(body));
 }
 
-task<void> put(exchange& with) {
+task<void> make_consumer(exchange& with) {
   auto where = consumer_address_of(with);
   const auto body = object_of(with.request().body());
-  auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   if (!where || !from) {
     co_await send_error(with, where ? from.error() : where.error());
     co_return;
@@ -50,7 +50,7 @@ expected<cursor> acknowledged(const std::string& text) {
   return place;
 }
 
-task<void> acknowledge(exchange& with) {
+task<void> acknowledge_events(exchange& with) {
   auto where = consumer_address_of(with);
   const auto upto = acknowledged(with.request().body());
   if (!where || !upto) {
@@ -65,7 +65,7 @@ task<void> acknowledge(exchange& with) {
   co_await send_consumer(with, reply);
 }
 
-task<void> remove(exchange& with) {
+task<void> forget_consumer(exchange& with) {
   auto where = consumer_address_of(with);
   if (!where) {
     co_await send_error(with, where.error());
@@ -81,7 +81,7 @@ task<void> remove(exchange& with) {
     co_await send_error(with, reply.error());
 }
 
-task<void> get(exchange& with) {
+task<void> send_consumer(exchange& with) {
   const auto where = consumer_address_of(with);
   if (!where) {
     co_await send_error(with, where.error());
@@ -94,7 +94,7 @@ task<void> get(exchange& with) {
     co_await send_error(with, found.error());
 }
 
-task<void> list(exchange& with) {
+task<void> send_consumers(exchange& with) {
   const auto workspace = workspace_id::parse(with.param("id"));
   if (!workspace) {
     co_await send_error(with, workspace.error());
@@ -116,11 +116,11 @@ task<void> list(exchange& with) {
 } // namespace
 
 void add_consumer_routes(router& to) {
-  to.add("GET", "/api/v1/workspaces/{id}/consumers", list);
-  to.add("PUT", "/api/v1/workspaces/{id}/consumers/{name}", put);
-  to.add("GET", "/api/v1/workspaces/{id}/consumers/{name}", get);
-  to.add("DELETE", "/api/v1/workspaces/{id}/consumers/{name}", remove);
-  to.add("POST", "/api/v1/workspaces/{id}/consumers/{name}/ack", acknowledge);
+  to.add("GET", "/api/v1/workspaces/{id}/consumers", send_consumers);
+  to.add("PUT", "/api/v1/workspaces/{id}/consumers/{name}", make_consumer);
+  to.add("GET", "/api/v1/workspaces/{id}/consumers/{name}", send_consumer);
+  to.add("DELETE", "/api/v1/workspaces/{id}/consumers/{name}", forget_consumer);
+  to.add("POST", "/api/v1/workspaces/{id}/consumers/{name}/ack", acknowledge_events);
 }
 
 } // namespace tidemark

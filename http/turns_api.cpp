@@ -111,12 +111,12 @@ expected<submit_turn> parse_submit(const std::string& text, std::optional<std::s
 }
 
 /// The workspace of the route's `{id}`.
-expected<workspace_id> workspace_of(const exchange& with) {
+expected<workspace_id> named_workspace(const exchange& with) {
   return workspace_id::parse(with.param("id"));
 }
 
 task<void> submit(exchange& with) {
-  const auto workspace = workspace_of(with);
+  const auto workspace = named_workspace(with);
   if (!workspace) {
     co_await send_error(with, workspace.error());
     co_return;
@@ -215,7 +215,7 @@ expected<std::string> read_page(const event_log& log, const std::string& workspa
 }
 
 task<void> list(exchange& with) {
-  auto workspace = workspace_of(with);
+  auto workspace = named_workspace(with);
   auto page = page_of(with);
   if (!workspace || !page) {
     co_await send_error(with, workspace ? page.error() : workspace.error());
@@ -253,7 +253,7 @@ struct turn_address {
 };
 
 expected<turn_address> address_of(const exchange& with) {
-  const auto workspace = workspace_of(with);
+  const auto workspace = named_workspace(with);
   if (!workspace)
     return tl::make_unexpected(workspace.error());
   const auto turn = turn_id::parse(with.param("turn"));

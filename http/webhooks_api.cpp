@@ -23,7 +23,7 @@ constexpr std::size_t max_secret_bytes = 256;
 constexpr std::size_t min_secret_bytes = 16;
 constexpr std::int64_t most_attempts = 1000;
 
-tl::unexpected<error> bad_field(std::string_view field, std::string_view rule) {
+tl::unexpected<error> bad_webhook_field(std::string_view field, std::string_view rule) {
   return fail(errc::invalid_argument, fmt::format("field \"{}\": {}", field, rule));
 }
 
@@ -49,9 +49,10 @@ expected<std::string> url_of(const json& body) {
   const auto host = std::string_view{url}.substr(scheme).substr(
     0, std::string_view{url}.substr(scheme).find_first_of("/?#"));
   if (scheme == 0 || host.empty() || url.size() > max_url_bytes || !is_graphic(url))
-    return bad_field("url", "must be an http or https URL of at most 2048 ASCII characters");
+    return bad_webhook_field("url",
+                             "must be an http or https URL of at most 2048 ASCII characters");
   if (host.find('@') != host.npos)
-    return bad_field("url", "must not hold a user or password: they would be shown");
+    return bad_webhook_field("url", "must not hold a user or password: they would be shown");
   return url;
 }
 
@@ -65,8 +66,9 @@ expected<std::optional<std::vector<std::string>>> types_of(const json& body) {
            && type.get_ref<const std::string&>().size() <= max_type_bytes;
   };
   if (!found->is_array() || found->size() > max_types || !std::ranges::all_of(*found, fits))
-    return bad_field("types", "must be at most 100 types of events, like \"turn.completed\" or "
-                              "\"item.*\"");
+    return bad_webhook_field("types",
+                             "must be at most 100 types of events, like \"turn.completed\" or "
+                             "\"item.*\"");
   for (const auto& type : *found)
     out.push_back(type.get<std::string>());
   return std::optional{std::move(out)};
@@ -83,12 +85,12 @@ expected<put_consumer::webhook_change> change_of(const json& body) {
   if (const auto secret = body.find("secret"); secret != body.end() && !secret->is_null()) {
     out.secret = string_or(body, "secret");
     if (out.secret.size() < min_secret_bytes || out.secret.size() > max_secret_bytes)
-      return bad_field("secret", "must be 16 to 256 bytes");
+      return bad_webhook_field("secret", "must be 16 to 256 bytes");
   }
   if (const auto most = body.find("max_attempts"); most != body.end() && !most->is_null()) {
     const auto count = most->is_number_integer() ? int_or(body, "max_attempts", 0) : 0;
     if (count < 1 || count > most_attempts)
-      return bad_field("max_attempts", "must be a whole number from 1 to 1000");
+      return bad_webhook_field("max_attempts", "must be a whole number from 1 to 1000");
     out.max_attempts = static_cast<std::size_t>(count);
   }
   out.fresh_secret = new_secret();
@@ -102,10 +104,10 @@ void tell_of_change(exchange& with, const consumer_address& where) {
     caf::anon_send(webhooks, changed_atom::value, where.workspace, where.name);
 }
 
-task<void> put(exchange& with) {
+task<void> make_webhook(exchange& with) {
   const auto where = consumer_address_of(with);
   const auto body = object_of(with.request().body());
-  auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   auto change = body ? change_of(*body) : tl::make_unexpected(body.error());
   if (!where || !from || !change) {
     co_await send_error(with, !where ? where.error() : !from ? from.error() : change.error());
@@ -130,7 +132,7 @@ task<void> put(exchange& with) {
   co_await with.send(reply->created ? 201 : 200, dump_json(shape));
 }
 
-task<void> get(exchange& with) {
+task<void> send_webhook(exchange& with) {
   const auto where = consumer_address_of(with);
   if (!where) {
     co_await send_error(with, where.error());
@@ -145,7 +147,7 @@ task<void> get(exchange& with) {
   co_await with.send(200, dump_json(shown(found->who, found->stream)));
 }
 
-task<void> list(exchange& with) {
+task<void> send_webhooks(exchange& with) {
   const auto workspace = workspace_id::parse(with.param("id"));
   if (!workspace) {
     co_await send_error(with, workspace.error());
@@ -165,7 +167,7 @@ task<void> list(exchange& with) {
   co_await with.send(200, dump_json(body));
 }
 
-task<void> remove(exchange& with) {
+task<void> forget_webhook(exchange& with) {
   const auto where = consumer_address_of(with);
   if (!where) {
     co_await send_error(with, where.error());
@@ -187,7 +189,7 @@ task<void> remove(exchange& with) {
 task<void> redeliver(exchange& with) {
   const auto where = consumer_address_of(with);
   const auto body = object_of(with.request().body());
-  const auto from = body ? start_of(*body) : tl::make_unexpected(body.error());
+  const auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   if (!where || !from) {
     co_await send_error(with, where ? from.error() : where.error());
     co_return;
@@ -209,10 +211,10 @@ task<void> redeliver(exchange& with) {
 } // namespace
 
 void add_webhook_routes(router& to) {
-  to.add("GET", "/api/v1/workspaces/{id}/webhooks", list);
-  to.add("PUT", "/api/v1/workspaces/{id}/webhooks/{name}", put, scope::admin);
-  to.add("GET", "/api/v1/workspaces/{id}/webhooks/{name}", get);
-  to.add("DELETE", "/api/v1/workspaces/{id}/webhooks/{name}", remove, scope::admin);
+  to.add("GET", "/api/v1/workspaces/{id}/webhooks", send_webhooks);
+  to.add("PUT", "/api/v1/workspaces/{id}/webhooks/{name}", make_webhook, scope::admin);
+  to.add("GET", "/api/v1/workspaces/{id}/webhooks/{name}", send_webhook);
+  to.add("DELETE", "/api/v1/workspaces/{id}/webhooks/{name}", forget_webhook, scope::admin);
   to.add("POST", "/api/v1/workspaces/{id}/webhooks/{name}/redeliver", redeliver, scope::admin);
 }
 

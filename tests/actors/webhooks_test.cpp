@@ -65,7 +65,7 @@ webhook_options quick() {
   return how;
 }
 
-put_consumer putting(std::size_t max_attempts = 20) {
+put_consumer putting_hook(std::size_t max_attempts = 20) {
   put_consumer what;
   what.name = "hook";
   auto& push = what.push.emplace();
@@ -104,7 +104,7 @@ SCENARIO("a webhook gets what was there and what comes, once each and in order")
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   run(stage);
-  stage.get<consumer_reply>("w", putting());
+  stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   const auto head = run(stage);
   REQUIRE(poll_until([&] { return receiver.taken().size() >= head; }));
@@ -119,7 +119,7 @@ SCENARIO("nothing overtakes an event that its receiver does not take") {
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(refusal);
   const auto head = run(stage);
-  stage.get<consumer_reply>("w", putting());
+  stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return receiver.all().size() >= 3; }));
   for (const auto& each : receiver.all())
@@ -136,7 +136,7 @@ SCENARIO(
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(500);
   run(stage);
-  stage.get<consumer_reply>("w", putting(3));
+  stage.get<consumer_reply>("w", putting_hook(3));
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stage.count("w", "webhook.dead") == 1; }));
   CHECK(receiver.all().size() == 3);
@@ -165,7 +165,7 @@ SCENARIO("410 needs no second attempt") {
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(410);
   run(stage);
-  stage.get<consumer_reply>("w", putting());
+  stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stage.count("w", "webhook.dead") == 1; }));
   CHECK(receiver.all().size() == 1);
@@ -175,7 +175,7 @@ SCENARIO("a webhook that wants few types passes the others by, and its place say
   scripted_receiver receiver;
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
-  auto what = putting();
+  auto what = putting_hook();
   run(stage);
   what.push->types = std::vector<std::string>{"turn.completed"};
   stage.get<consumer_reply>("w", what);
@@ -191,10 +191,10 @@ SCENARIO("a deleted webhook gets nothing more, a changed one goes to its new add
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   auto head = run(stage);
-  stage.get<consumer_reply>("w", putting());
+  stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
-  auto change = putting();
+  auto change = putting_hook();
   change.push->url = "https://example.com/elsewhere";
   stage.get<consumer_reply>("w", change);
   stage.webhook_changed("w", "hook");
@@ -218,7 +218,7 @@ SCENARIO("webhooks are taken up where the log says they are") {
     actor_stage stage{log};
     stage.serve_webhooks(receiver, quick());
     head = run(stage);
-    stage.get<consumer_reply>("w", putting());
+    stage.get<consumer_reply>("w", putting_hook());
     stage.webhook_changed("w", "hook");
     REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
   }

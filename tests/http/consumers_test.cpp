@@ -10,7 +10,7 @@ using namespace tidemark::testing;
 
 namespace {
 
-constexpr auto path = "/api/v1/workspaces/w/consumers/audit";
+constexpr auto consumer_path = "/api/v1/workspaces/w/consumers/audit";
 
 consumer sample(std::uint64_t incarnation, std::uint64_t at) {
   consumer who;
@@ -57,17 +57,18 @@ SCENARIO("a consumer's calls become commands of its workspace") {
   };
   server_fixture server{{}, answer_all};
   const std::string type = "Content-Type: application/json\r\n";
-  auto response = server.request("PUT", path, R"({"from":"head"})", type);
+  auto response = server.request("PUT", consumer_path, R"({"from":"head"})", type);
   CHECK(status_of(response) == 201);
   const auto body = parsed(response);
   CHECK(string_or(body, "cursor") == "3-40");
   CHECK(int_or(body, "lag", -1) == 2);
   CHECK(int_or(body, "head", -1) == 42);
-  response = server.request("POST", std::string{path} + "/ack", R"({"offset":"3-40"})", type);
+  response =
+    server.request("POST", std::string{consumer_path} + "/ack", R"({"offset":"3-40"})", type);
   CHECK(status_of(response) == 200);
-  response = server.request("POST", std::string{path} + "/ack", R"({"offset":40})", type);
+  response = server.request("POST", std::string{consumer_path} + "/ack", R"({"offset":40})", type);
   CHECK(status_of(response) == 200);
-  response = server.request("DELETE", path, "");
+  response = server.request("DELETE", consumer_path, "");
   CHECK(status_of(response) == 204);
   REQUIRE(seen.size() == 4);
   CHECK(std::get<put_consumer>(seen[0]).from.where == start_at::head);
@@ -120,9 +121,9 @@ SCENARIO("a consumer of another epoch hears of the gap") {
 SCENARIO("consumers are read from the log with their lag") {
   server_fixture server;
   const auto stream = server.append("w", 5);
-  CHECK(status_of(server.get(path)) == 404);
+  CHECK(status_of(server.get(consumer_path)) == 404);
   store(server, stream, sample(1, 3));
-  CHECK(int_or(parsed(server.get(path)), "lag", -1) == 2);
+  CHECK(int_or(parsed(server.get(consumer_path)), "lag", -1) == 2);
   const auto all = parsed(server.get("/api/v1/workspaces/w/consumers"));
   REQUIRE(array_at(all, "consumers").size() == 1);
   CHECK(string_or(array_at(all, "consumers").at(0), "name") == "audit");

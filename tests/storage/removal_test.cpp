@@ -185,8 +185,8 @@ SCENARIO("after a trim readers below it hear so, the others go on, and the chain
     found.push_back(e.global.value);
     return true;
   };
-  REQUIRE(
-    log.search({{"type:turn.queued"}}, position{21}, direction::newest_first, with_raw_lines, collect));
+  REQUIRE(log.search({{"type:turn.queued"}}, position{21}, direction::newest_first, with_raw_lines,
+                     collect));
   CHECK(found == std::vector<std::uint64_t>{20, 19, 18, 17, 16, 15, 14, 12, 10, 8, 6, 4, 2});
   found.clear();
   REQUIRE(log.search({}, position{6}, direction::newest_first, with_raw_lines, collect));
