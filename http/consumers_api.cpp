@@ -81,7 +81,7 @@ task<void> forget_consumer(exchange& with) {
     co_await send_error(with, reply.error());
 }
 
-task<void> send_consumer(exchange& with) {
+task<void> show_consumer(exchange& with) {
   const auto where = consumer_address_of(with);
   if (!where) {
     co_await send_error(with, where.error());
@@ -118,7 +118,7 @@ task<void> send_consumers(exchange& with) {
 void add_consumer_routes(router& to) {
   to.add("GET", "/api/v1/workspaces/{id}/consumers", send_consumers);
   to.add("PUT", "/api/v1/workspaces/{id}/consumers/{name}", make_consumer);
-  to.add("GET", "/api/v1/workspaces/{id}/consumers/{name}", send_consumer);
+  to.add("GET", "/api/v1/workspaces/{id}/consumers/{name}", show_consumer);
   to.add("DELETE", "/api/v1/workspaces/{id}/consumers/{name}", forget_consumer);
   to.add("POST", "/api/v1/workspaces/{id}/consumers/{name}/ack", acknowledge_events);
 }
