@@ -18,7 +18,7 @@ namespace {
 const std::string wave = "\xF0\x9F\x8C\x8A";
 
 /// A value of /metrics without labels.
-double metric(const scene& stage, const std::string& name) {
+double metric_now(const scene& stage, const std::string& name) {
   const std::string text = stage.client.get("/metrics").body;
   const auto at = text.find("\n" + name + " ");
   return at == std::string::npos ? -1 : std::atof(text.c_str() + at + name.size() + 2);
@@ -66,7 +66,7 @@ void meet_in_crowds(int shells, int sockets_each) {
     CHECK(string_or(closing_of(stage, "demo", id), "reason") == "disconnect");
   }
   CHECK(stage.client.get("/health").status == 200);
-  CHECK(poll_until([&] { return metric(stage, "tidemark_shells_open") == 0; }));
+  CHECK(poll_until([&] { return metric_now(stage, "tidemark_shells_open") == 0; }));
 }
 
 /// Two megabytes for a client that takes so much a second, at least until it has taken `slowly`.
@@ -109,7 +109,7 @@ SCENARIO("B78: a shell goes on while nobody watches, and its client comes back t
     client->leave(how);
   }
   CHECK(poll_until([&] { return exists(stage, "done"); }, 60s));
-  CHECK(metric(stage, "tidemark_shells_open") == 1);
+  CHECK(metric_now(stage, "tidemark_shells_open") == 1);
   const auto client = attach(stage, id, "?keep=true");
   client->type("echo still $((6 * 7))\r");
   CHECK(client->wait_for_output("still 42"));
@@ -294,7 +294,7 @@ SCENARIO("B80: a slow client is not slower for the others, and is told what it m
   double shown = 0;
   int still = 0;
   REQUIRE(poll_until([&] {
-    const auto before = std::exchange(shown, metric(stage, "tidemark_shell_output_bytes_total"));
+    const auto before = std::exchange(shown, metric_now(stage, "tidemark_shell_output_bytes_total"));
     still = shown == before && shown > 100'000 ? still + 1 : 0;
     return still == 20;
   }));
@@ -307,7 +307,7 @@ SCENARIO("B80: a slow client is not slower for the others, and is told what it m
   CHECK(slow->wait([&](const auto& so_far) { return cuts(so_far) > 0; }, 60s));
   const auto all = fast->all();
   CHECK(cuts(all) == 1); // what was before it came
-  CHECK(metric(stage, "tidemark_shell_skipped_bytes_total") > 0);
+  CHECK(metric_now(stage, "tidemark_shell_skipped_bytes_total") > 0);
 }
 
 SCENARIO("B80: a paste of 256 KB arrives whole, also while the shell is slow to read it") {
