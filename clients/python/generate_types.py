@@ -4,6 +4,7 @@
 usage: scripts/openapi.py json docs/openapi.yaml | generate_types.py > tidemark/types.py
 """
 import json
+import keyword
 import sys
 
 HEAD = '''"""What the server's calls take and give. Made by generate_types.py from docs/openapi.yaml."""
@@ -14,7 +15,7 @@ from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "List[Any]",
          "object": "Dict[str, Any]"}
 # Union of the forms that a reader meets; UnknownEvent and TruncatedEvent are EventEnvelopes like the others.
-# Requests with the member `from`, which is a keyword, come as arguments.
+# Requests that a caller gives as arguments.
 LEFT_OUT = {"UnknownEvent", "TruncatedEvent", "Event", "ConsumerRequest", "WebhookRequest"}
 
 
@@ -62,6 +63,14 @@ def lines_of(name: str, schema: dict, schemas: dict) -> "list[str]":
     always = [each for each in properties if each in required]
     sometimes = [each for each in properties if each not in required]
     doc = [f'    """{schema["description"].strip().splitlines()[0]}"""'] if "description" in schema else []
+    if any(map(keyword.iskeyword, properties)):  # a class cannot have such members
+        def dictionary(of: str, members: list, total: str = "") -> "list[str]":
+            quoted = (f'    "{each}": {type_of(properties[each])!r},' for each in members)
+            return [f'{of} = TypedDict("{of}", {{', *quoted, f"}}{total})"]
+        if not sometimes:
+            return dictionary(name, always)
+        parts = [*dictionary(f"_{name}", always), "", "", *dictionary(f"_{name}Rest", sometimes, ", total=False"), "", ""]
+        return [*parts, f"class {name}(_{name}, _{name}Rest):", *(doc or ["    pass"])]
     fields = {each: f"    {each}: {type_of(properties[each])}" for each in properties}
     if not always or not sometimes:
         total = "" if always else ", total=False"

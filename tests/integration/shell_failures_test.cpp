@@ -294,7 +294,8 @@ SCENARIO("B80: a slow client is not slower for the others, and is told what it m
   double shown = 0;
   int still = 0;
   REQUIRE(poll_until([&] {
-    const auto before = std::exchange(shown, metric_now(stage, "tidemark_shell_output_bytes_total"));
+    const auto before =
+      std::exchange(shown, metric_now(stage, "tidemark_shell_output_bytes_total"));
     still = shown == before && shown > 100'000 ? still + 1 : 0;
     return still == 20;
   }));

@@ -1120,18 +1120,24 @@ class EventsRemoved(_EventsRemoved, total=False):
     hash: str
 
 
-class _EventsRemovedData(TypedDict):
-    what: Literal["turns", "deltas"]
-    from: int
-    to: int
-    count: int
-    bytes: int
-    reason: Literal["age", "bytes", "turns", "deltas"]
-    policy: Retention
+_EventsRemovedData = TypedDict("_EventsRemovedData", {
+    "what": 'Literal["turns", "deltas"]',
+    "from": 'int',
+    "to": 'int',
+    "count": 'int',
+    "bytes": 'int',
+    "reason": 'Literal["age", "bytes", "turns", "deltas"]',
+    "policy": 'Retention',
+})
 
 
-class EventsRemovedData(_EventsRemovedData, total=False):
-    hash: str
+_EventsRemovedDataRest = TypedDict("_EventsRemovedDataRest", {
+    "hash": 'str',
+}, total=False)
+
+
+class EventsRemovedData(_EventsRemovedData, _EventsRemovedDataRest):
+    pass
 
 
 class _WorkspaceConfigured(TypedDict):

@@ -6,10 +6,6 @@ import type {
   Consumer, Cursor, Decision, DecisionRequest, Event, EventEnvelope, Gap, Permissions, Turn, TurnAccepted, TurnCancelled,
   TurnRequest, Verification, WorkspaceInfo,
 } from "./types.js";
-import type {
-  Consumer, Cursor, Event, EventEnvelope, Gap, Turn, TurnAccepted, TurnCancelled, TurnRequest, Verification,
-  WorkspaceInfo,
-} from "./types.js";
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
