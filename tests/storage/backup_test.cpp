@@ -145,7 +145,8 @@ SCENARIO("a backup that follows another fetches only what has changed", "[backup
   const auto fetched = back_up(*on.staged, on.backups);
   const auto second = *on.backups.newest(std::nullopt);
   CHECK(fetched < second.files.size());
-  for (const auto& file : on.backups.read(on.backups.list()->front())->files)
+  const auto first = *on.backups.read(on.backups.list()->front());
+  for (const auto& file : first.files)
     CHECK(on.backups.has(file));
   CHECK(on.backups.list()->size() == 2);
   CHECK(all > 4);
