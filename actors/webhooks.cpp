@@ -37,6 +37,8 @@ struct hook {
   offset recorded;                       // as the workspace last said
   std::optional<std::uint64_t> delivery; // the number of what is on its way
   offset sending;
+  offset
+    missed; // retention removed what came before, up to here; 0: nothing that its receiver does not know of
   std::size_t failures = 0; // of the event that comes next
   steady::time_point next_try;
   steady::time_point record_from; // not before this
@@ -150,7 +152,12 @@ struct webhooks_state {
     }
     if (stream->ended)
       wake(steady::now() + look_again); // no event of the next life wakes a reader of this one
-    h.done = std::max(h.done, stream->trimmed);
+    if (h.done < stream->trimmed) {
+      logging::warning("webhooks",
+                       "{} of {} never gets events {} to {}: retention has removed them",
+                       key.second, key.first, h.done.next().value, stream->trimmed.value);
+      h.missed = h.done = stream->trimmed;
+    }
     if (h.done >= stream->head)
       return;
     send_next(key, h, *stream);
@@ -196,6 +203,8 @@ struct webhooks_state {
                    "Tidemark-Webhook: " + key.second,
                    "Tidemark-Event: " + cursor{e.incarnation, e.at}.str(),
                    "Tidemark-Signature: " + webhook_signature(h.push.secret, seconds, out.body)};
+    if (h.missed > offset{})
+      out.headers.push_back("Tidemark-Missed: " + cursor{e.incarnation, h.missed}.str());
     return out;
   }
 
@@ -220,6 +229,7 @@ struct webhooks_state {
     if (how == delivery_outcome::delivered) {
       deps->metrics.webhook_delivery("delivered");
       h.done = h.sending;
+      h.missed = offset{};
       h.failures = 0;
       h.record_from = {};
       record(key, h);

@@ -156,6 +156,10 @@ int verify_backups(const std::string& directory, terminal& to) {
       to.out << "  " << neutralised(each) << '\n';
     all_good = all_good && wrong.empty();
   }
+  if (!all_good)
+    to.err << "To mend it remove the objects that are named, and run `tidemark backup` again: it "
+              "fetches "
+              "what is missing, if the server still has it.\n";
   return all_good ? exit_ok : exit_failed;
 }
 
@@ -209,7 +213,9 @@ int run_restore(const config& local, const restore_options& what, terminal& to) 
                         iso8601(manifest->time), into.string(), manifest->head.value);
   to.err
     << "When a server starts on it, all workspaces go on under a new epoch: clients that had read "
-       "further are told (gap) and begin anew.\n";
+       "further are told (gap) and begin anew. What lives in it lives on: its webhooks send to "
+       "where "
+       "they sent, and retention removes what is too old by now (doc: operations, Backup).\n";
   return exit_ok;
 }
 

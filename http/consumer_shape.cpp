@@ -63,6 +63,14 @@ expected<consumer_start> consumer_start_of(const json& body) {
   return out;
 }
 
+void skip_removed(consumer_start& from, const event_log& log, const std::string& workspace) {
+  const auto stream = log.find(workspace);
+  if (from.where != start_at::first || !stream || stream->trimmed == offset{})
+    return;
+  from.where = start_at::cursor;
+  from.after = cursor{stream->incarnation, stream->trimmed};
+}
+
 json shown(const consumer& who, const stream_info& stream) {
   auto out = json::object();
   out["workspace"] = stream.name;

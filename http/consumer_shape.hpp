@@ -23,6 +23,9 @@ expected<json> object_of(const std::string& body);
 /// The member `from`: `first` (also if it is absent), `head` or a cursor.
 expected<consumer_start> consumer_start_of(const json& body);
 
+/// The first event that is there, if retention has removed some: who begins now has missed none of those.
+void skip_removed(consumer_start& from, const event_log& log, const std::string& workspace);
+
 /// A consumer as clients see it; of a webhook the secret only as fingerprint.
 json shown(const consumer& who, const stream_info& stream);
 

@@ -13,7 +13,8 @@ task<void> send_consumer(exchange& with, const expected<consumer_reply>& reply) 
     co_return;
   }
   auto body = dump_json(shown(reply->now, reply->stream));
-  co_await with.send(reply->created ? 201 : 200, std::move(body));
+  const auto status = reply->created ? 201 : 200;
+  co_await with.send(status, std::move(body));
 }
 
 task<void> make_consumer(exchange& with) {
@@ -24,6 +25,7 @@ task<void> make_consumer(exchange& with) {
     co_await send_error(with, where ? from.error() : where.error());
     co_return;
   }
+  skip_removed(*from, with.services().log, where->workspace);
   put_consumer request;
   request.name = std::move(where->name);
   request.from = *from;

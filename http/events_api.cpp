@@ -144,8 +144,7 @@ task<void> send_stream(exchange& with, reading what, event_form form) {
 
 struct stream_place {
   stream_info stream;
-  std::optional<cursor>
-    reader; ///< where the consumer is; empty: at the beginning, or none was named
+  std::optional<cursor> reader; ///< where the consumer is; empty: none was named
 };
 
 /// A workspace's stream with the place of a consumer, if one is named. Blocks on the disk.
@@ -160,9 +159,7 @@ expected<stream_place> place_in(const event_log& log, const std::string& workspa
   const auto who = stored_consumer(log, workspace, reader);
   if (!who)
     return tl::make_unexpected(who.error());
-  // One that never had an event misses none of those that retention removed.
-  if (who->at != offset{} || who->incarnation != out.stream.incarnation)
-    out.reader = cursor{who->incarnation, who->at};
+  out.reader = cursor{who->incarnation, who->at};
   return out;
 }
 

@@ -114,6 +114,7 @@ task<void> make_webhook(exchange& with) {
     co_return;
   }
   const auto fresh = change->secret.empty() ? change->fresh_secret : std::string{};
+  skip_removed(*from, with.services().log, where->workspace);
   put_consumer request;
   request.name = where->name;
   request.from = *from;
@@ -139,9 +140,13 @@ task<void> send_webhook(exchange& with) {
     co_return;
   }
   const auto found = co_await find_placed(with, *where);
-  if (!found || !found->who.push) {
-    auto none = error{errc::not_found, "the workspace has no webhook \"" + where->name + "\""};
-    co_await send_error(with, found ? std::move(none) : found.error());
+  if (!found) {
+    co_await send_error(with, found.error());
+    co_return;
+  }
+  if (!found->who.push) {
+    const error none{errc::not_found, "the workspace has no webhook \"" + where->name + "\""};
+    co_await send_error(with, none);
     co_return;
   }
   co_await with.send(200, dump_json(shown(found->who, found->stream)));
@@ -189,11 +194,16 @@ task<void> forget_webhook(exchange& with) {
 task<void> redeliver(exchange& with) {
   const auto where = consumer_address_of(with);
   const auto body = object_of(with.request().body());
-  const auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
-  if (!where || !from) {
-    co_await send_error(with, where ? from.error() : where.error());
+  auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
+  if (!where) {
+    co_await send_error(with, where.error());
     co_return;
   }
+  if (!from) {
+    co_await send_error(with, from.error());
+    co_return;
+  }
+  skip_removed(*from, with.services().log, where->workspace);
   revive_webhook request;
   request.name = where->name;
   if (body->contains("from"))

@@ -2,7 +2,8 @@
 """Keeps temporaries that g++ 12 destroys twice out of co_await expressions.
 
 To the right of co_await, up to the end of the statement, there may be no lambda that captures by
-value and no braced aggregate (docs/decisions: coroutine temporaries). Name it first, then move it.
+value, no braced aggregate and no conditional that moves one of its operands (docs/decisions: coroutine
+temporaries). Name it first, then move it.
 
 usage: check_coawait.py [root]     prints each violation as file:line, exits 1 if there is one
 """
@@ -16,6 +17,8 @@ CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|R"\((?:.|\n)*?\)"')
 CAPTURE = re.compile(r"(?<![\w\])])\[(?!\s*\])(?!\s*&)[^\]]*\]\s*(\(|\{|mutable)")
 # Types with real constructors are safe: only aggregates are destroyed twice.
 CONSTRUCTED = re.compile(r"\bstd::(string|string_view|chrono::\w+)\s*\{[^{}]*\}")
+# Its other operand is copied into a temporary.
+CONDITIONAL = re.compile(r"\?(?:(?!\?).)*\bstd::move\(", re.DOTALL)
 BRACES = re.compile(r"[\w>]\s*\{|\(\s*\{|,\s*\{")
 
 
@@ -40,9 +43,9 @@ def violations(root: pathlib.Path):
         code = CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), path.read_text(errors="replace"))
         for found in re.finditer(r"\bco_await\b", code):
             statement = CONSTRUCTED.sub("x", statement_after(code, found.end()))
-            if CAPTURE.search(statement) or BRACES.search(statement):
+            if any(each.search(statement) for each in (CAPTURE, BRACES, CONDITIONAL)):
                 line = code.count("\n", 0, found.start()) + 1
-                yield f"{relative}:{line}: a lambda or braces to the right of co_await"
+                yield f"{relative}:{line}: a lambda, braces or a conditional that moves to the right of co_await"
 
 
 if __name__ == "__main__":

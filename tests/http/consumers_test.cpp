@@ -129,3 +129,12 @@ SCENARIO("consumers are read from the log with their lag") {
   CHECK(string_or(array_at(all, "consumers").at(0), "name") == "audit");
   CHECK(status_of(server.get("/api/v1/workspaces/nobody/consumers")) == 404);
 }
+
+SCENARIO("a webhook that is none is 404, and the server goes on") {
+  server_fixture server;
+  const auto stream = server.append("w", 5);
+  store(server, stream, sample(1, 3));
+  for (const std::string name : {"nope", "audit"})
+    CHECK(status_of(server.get("/api/v1/workspaces/w/webhooks/" + name)) == 404);
+  CHECK(status_of(server.get("/health")) == 200);
+}
