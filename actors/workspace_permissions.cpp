@@ -27,15 +27,17 @@ const std::string& shown_tool(const permission_ask& ask) {
 rule_scope scope_of(const permission_ask& ask) {
   rule_scope scope;
   scope.tool = shown_tool(ask);
-  const auto command = string_at(ask.input, "command");
-  if (!command)
+  const auto command =
+    ask.input.find("command"); // of whatever type: some tools take a list of words
+  if (command == ask.input.end())
     return scope;
   // All that decides what runs: a command outside of the sandbox is not the same command.
   auto input = ask.input;
   input.erase("description");
   auto hasher = sha256_hasher{};
   scope.fingerprint = to_hex(hasher.of(dump_json(input)));
-  scope.command = repair_utf8(std::string_view{*command}.substr(0, longest_command));
+  const auto text = command->is_string() ? command->get<std::string>() : dump_json(*command);
+  scope.command = repair_utf8(std::string_view{text}.substr(0, longest_command));
   return scope;
 }
 

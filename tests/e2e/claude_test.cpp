@@ -6,7 +6,9 @@
 #include "tests/support/poll_until.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 using namespace tidemark;
 using namespace tidemark::test;
@@ -44,6 +46,17 @@ json run(scene& stage, const std::string& prompt) {
   INFO(stage.server.output());
   CHECK(string_or(data_of(completed), "outcome") != "");
   return completed;
+}
+
+/// Whether a file of this name, somewhere below `directory`, holds `text`.
+bool is_written(const std::filesystem::path& directory, const std::string& name,
+                const std::string& text) {
+  std::error_code failed;
+  for (std::filesystem::recursive_directory_iterator at{directory, failed}, end;
+       !failed && at != end; at.increment(failed))
+    if (at->path().filename() == name && read_file(at->path()).find(text) != std::string::npos)
+      return true;
+  return false;
 }
 
 } // namespace
@@ -91,6 +104,9 @@ SCENARIO(
     CHECK(pid(session_of(first)) == pid(session_of(second)));
     const json before = stage.client.get("/api/v1/sessions/demo").parsed();
     REQUIRE_FALSE(string_or(before, "session_id").empty());
+    // The CLI writes its conversation down some time after it has answered.
+    const auto name = string_or(before, "session_id") + ".jsonl";
+    REQUIRE(poll_until([&] { return is_written(stage.server.path(""), name, "Hello again"); }));
     stage.kill_and_restart();
     const json third = run(stage, "And again");
     INFO(third.dump());
