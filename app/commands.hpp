@@ -4,8 +4,10 @@
 #include "app/config.hpp"
 #include "app/exit_code.hpp"
 #include "app/terminal.hpp"
+#include "base/json.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -168,6 +170,10 @@ int run_config(const config& what, config_format format, terminal& to);
 int run_doctor(const config& what, const std::string& token, terminal& to);
 
 int run_version(terminal& to);
+
+/// Asks the server for `path` and prints the answer: its body with `as_json`, else by `show`.
+int print_answer(const api_address& server, const std::string& path, bool as_json, terminal& to,
+                 const std::function<void(const json&)>& show);
 
 /// Says why a call failed and what to do about it; returns the exit code that fits.
 int report_failure(const error& why, const api_address& server, terminal& to);

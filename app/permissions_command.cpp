@@ -55,28 +55,21 @@ std::string permissions_path(const std::string& workspace) {
 } // namespace
 
 int run_permissions(const api_address& server, const permissions_options& what, terminal& to) {
-  api_client client{server};
   if (!what.forget.empty()) {
+    api_client client{server};
     const auto removed = client.call("DELETE", permissions_path(what.workspace) + "/rules/"
                                                  + percent_encoded(what.forget));
     return removed ? exit_ok : report_failure(removed.error(), server, to);
   }
-  const auto response = client.call(
-    "GET", what.workspace.empty() ? "/api/v1/permissions" : permissions_path(what.workspace));
-  if (!response)
-    return report_failure(response.error(), server, to);
-  if (what.as_json) {
-    to.out << response->body << '\n';
-    return exit_ok;
-  }
-  const auto parsed = parse_json(response->body);
-  if (!parsed)
-    return report_failure(error{errc::internal, "the server's response is not JSON"}, server, to);
-  for (const auto& request : array_at(*parsed, "pending"))
-    print_pending(request, to);
-  for (const auto& rule : array_at(*parsed, "rules"))
-    print_rule(rule, to);
-  return exit_ok;
+  const auto path =
+    what.workspace.empty() ? std::string{"/api/v1/permissions"} : permissions_path(what.workspace);
+  const auto show = [&](const json& body) {
+    for (const auto& request : array_at(body, "pending"))
+      print_pending(request, to);
+    for (const auto& rule : array_at(body, "rules"))
+      print_rule(rule, to);
+  };
+  return print_answer(server, path, what.as_json, to, show);
 }
 
 int run_decide(const api_address& server, const decide_options& what, terminal& to) {

@@ -53,30 +53,21 @@ int run_show(const api_address& server, const show_options& what, terminal& to) 
 }
 
 int run_turns(const api_address& server, const turns_options& what, terminal& to) {
-  api_client client{server};
-  const auto response =
-    client.call("GET", fmt::format("/api/v1/workspaces/{}/turns?limit={}",
-                                   percent_encoded(what.workspace), what.limit));
-  if (!response)
-    return report_failure(response.error(), server, to);
-  if (what.as_json) {
-    to.out << response->body << '\n';
-    return exit_ok;
-  }
-  const auto parsed = parse_json(response->body);
-  if (!parsed)
-    return report_failure(error{errc::internal, "the server's response is not JSON"}, server, to);
-  for (const auto& turn : array_at(*parsed, "turns")) {
-    const auto status = string_or(turn, "outcome", string_or(turn, "status"));
-    const auto colour = status == "succeeded"                       ? tint::green
-                        : status == "queued" || status == "running" ? tint::plain
-                                                                    : tint::red;
-    to.out << fmt::format("{} {} {} {}\n", neutralised(string_or(turn, "turn")),
-                          neutralised(string_or(turn, "enqueued")),
-                          painted(to, colour, fmt::format("{:<11}", neutralised(status))),
-                          brief(string_or(turn, "prompt_preview"), 80));
-  }
-  return exit_ok;
+  const auto path = fmt::format("/api/v1/workspaces/{}/turns?limit={}",
+                                percent_encoded(what.workspace), what.limit);
+  const auto show = [&](const json& body) {
+    for (const auto& turn : array_at(body, "turns")) {
+      const auto status = string_or(turn, "outcome", string_or(turn, "status"));
+      const auto colour = status == "succeeded"                       ? tint::green
+                          : status == "queued" || status == "running" ? tint::plain
+                                                                      : tint::red;
+      to.out << fmt::format("{} {} {} {}\n", neutralised(string_or(turn, "turn")),
+                            neutralised(string_or(turn, "enqueued")),
+                            painted(to, colour, fmt::format("{:<11}", neutralised(status))),
+                            brief(string_or(turn, "prompt_preview"), 80));
+    }
+  };
+  return print_answer(server, path, what.as_json, to, show);
 }
 
 } // namespace tidemark

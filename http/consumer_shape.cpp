@@ -1,6 +1,7 @@
 #include "http/consumer_shape.hpp"
 
 #include "http/find_workspace.hpp"
+#include "http/problem.hpp"
 #include "storage/hash_chain.hpp"
 
 namespace tidemark {
@@ -111,18 +112,34 @@ task<expected<placed_consumer>> find_placed(exchange& with, consumer_address whe
   co_return co_await with.blocking(read);
 }
 
-task<expected<placed_consumers>> list_placed(exchange& with, std::string workspace) {
+task<void> send_placed(exchange& with, const char* member, bool webhooks_only) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace) {
+    co_await send_error(with, workspace.error());
+    co_return;
+  }
   const auto* log = &with.services().log;
-  const auto read = [log, id = std::move(workspace)]() -> expected<placed_consumers> {
-    auto stream = find_workspace(*log, id);
+  const auto read = [log, id = workspace->str(), webhooks_only]() -> expected<json> {
+    const auto stream = find_workspace(*log, id);
     if (!stream)
       return tl::make_unexpected(stream.error());
-    auto all = stored_consumers(*log, id);
+    const auto all = stored_consumers(*log, id);
     if (!all)
       return tl::make_unexpected(all.error());
-    return placed_consumers{std::move(*all), std::move(*stream)};
+    auto out = json::array();
+    for (const auto& [name, who] : *all)
+      if (who.push || !webhooks_only)
+        out.push_back(shown(who, *stream));
+    return out;
   };
-  co_return co_await with.blocking(read);
+  auto found = co_await with.blocking(read);
+  if (!found) {
+    co_await send_error(with, found.error());
+    co_return;
+  }
+  auto body = json::object();
+  body[member] = std::move(*found);
+  co_await with.send(200, dump_json(body));
 }
 
 } // namespace tidemark

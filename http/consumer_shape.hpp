@@ -35,12 +35,10 @@ struct placed_consumer {
   stream_info stream;
 };
 
-/// Reads one from the log, or all of a workspace, on the blocking pool. Errors: `not_found`, `io`.
+/// Reads one from the log on the blocking pool. Errors: `not_found`, `io`.
 task<expected<placed_consumer>> find_placed(exchange& with, consumer_address where);
-struct placed_consumers {
-  consumer_map all;
-  stream_info stream;
-};
-task<expected<placed_consumers>> list_placed(exchange& with, std::string workspace);
+
+/// Answers with the consumers of the workspace that the path names, as the array `member`: all, or its webhooks.
+task<void> send_placed(exchange& with, const char* member, bool webhooks_only);
 
 } // namespace tidemark

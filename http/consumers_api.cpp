@@ -97,22 +97,7 @@ task<void> show_consumer(exchange& with) {
 }
 
 task<void> send_consumers(exchange& with) {
-  const auto workspace = workspace_id::parse(with.param("id"));
-  if (!workspace) {
-    co_await send_error(with, workspace.error());
-    co_return;
-  }
-  const auto found = co_await list_placed(with, workspace->str());
-  if (!found) {
-    co_await send_error(with, found.error());
-    co_return;
-  }
-  auto consumers = json::array();
-  for (const auto& [name, who] : found->all)
-    consumers.push_back(shown(who, found->stream));
-  auto body = json::object();
-  body["consumers"] = std::move(consumers);
-  co_await with.send(200, dump_json(body));
+  return send_placed(with, "consumers", false);
 }
 
 } // namespace

@@ -153,23 +153,7 @@ task<void> send_webhook(exchange& with) {
 }
 
 task<void> send_webhooks(exchange& with) {
-  const auto workspace = workspace_id::parse(with.param("id"));
-  if (!workspace) {
-    co_await send_error(with, workspace.error());
-    co_return;
-  }
-  const auto found = co_await list_placed(with, workspace->str());
-  if (!found) {
-    co_await send_error(with, found.error());
-    co_return;
-  }
-  auto webhooks = json::array();
-  for (const auto& [name, who] : found->all)
-    if (who.push)
-      webhooks.push_back(shown(who, found->stream));
-  auto body = json::object();
-  body["webhooks"] = std::move(webhooks);
-  co_await with.send(200, dump_json(body));
+  return send_placed(with, "webhooks", true);
 }
 
 task<void> forget_webhook(exchange& with) {

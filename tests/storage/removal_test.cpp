@@ -95,25 +95,6 @@ chain_report verified(const event_log& log, const std::string& name = "a") {
   return *report;
 }
 
-/// The database without our log around it, to do what nobody should.
-void tamper(const std::filesystem::path& directory, const std::string& family,
-            const std::function<void(rocksdb::DB&, rocksdb::ColumnFamilyHandle*)>& change) {
-  std::vector<std::string> names;
-  REQUIRE(rocksdb::DB::ListColumnFamilies({}, directory, &names).ok());
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  for (const auto& name : names)
-    families.emplace_back(name, rocksdb::ColumnFamilyOptions{});
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* opened = nullptr;
-  REQUIRE(rocksdb::DB::Open({}, directory, families, &handles, &opened).ok());
-  const std::unique_ptr<rocksdb::DB> database{opened};
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == family)
-      change(*database, handles[i]);
-  for (auto* handle : handles)
-    database->DestroyColumnFamilyHandle(handle);
-}
-
 void alter_event(const std::filesystem::path& directory, stream_id stream, offset at,
                  const std::function<void(records::event_record&)>& change) {
   tamper(directory, "events", [&](rocksdb::DB& db, rocksdb::ColumnFamilyHandle* events) {

@@ -3,10 +3,12 @@
 #include "storage/rocks_log.hpp"
 
 #include <catch2/catch.hpp>
+#include <rocksdb/db.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <random>
@@ -115,6 +117,25 @@ inline std::string slurp(const std::filesystem::path& file) {
 
 inline void overwrite(const std::filesystem::path& file, const std::string& content) {
   std::ofstream{file, std::ios::binary | std::ios::trunc} << content;
+}
+
+/// The database without our log around it, to do what nobody should.
+inline void tamper(const std::filesystem::path& directory, const std::string& family,
+                   const std::function<void(rocksdb::DB&, rocksdb::ColumnFamilyHandle*)>& change) {
+  std::vector<std::string> names;
+  REQUIRE(rocksdb::DB::ListColumnFamilies({}, directory, &names).ok());
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const auto& name : names)
+    families.emplace_back(name, rocksdb::ColumnFamilyOptions{});
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  REQUIRE(rocksdb::DB::Open({}, directory, families, &handles, &opened).ok());
+  const std::unique_ptr<rocksdb::DB> database{opened};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == family)
+      change(*database, handles[i]);
+  for (auto* handle : handles)
+    database->DestroyColumnFamilyHandle(handle);
 }
 
 } // namespace tidemark::testing
