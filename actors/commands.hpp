@@ -86,6 +86,7 @@ struct workspace_info {
   bool busy = false;
   std::optional<std::vector<std::string>> tools;
   json metadata = json::object();
+  json retain = json::object(); ///< its own rules of retention (replay/retention_rules.hpp)
   stream_info stream;
 };
 
@@ -265,8 +266,8 @@ struct remove_events {
   timestamp until; ///< when the last turn that is concerned ended
 };
 
-/// Change what of the workspace is kept: members of `retain` (replay/retention.hpp) that are given
-/// replace what was; null goes back to the server's setting. `workspace.configured`, if it changes any.
+/// Change what of the workspace is kept: members of `retain`, as parse_retention answers them, replace
+/// what was; null goes back to the server's setting. `workspace.configured`, if it changes any.
 struct configure_workspace {
   json retain = json::object();
   std::string by;

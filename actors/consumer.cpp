@@ -62,9 +62,18 @@ expected<std::string> parse_consumer_name(std::string_view text) {
   return name->str();
 }
 
+offset place_in(const stream_info& stream, const consumer& who) {
+  if (who.incarnation == stream.incarnation)
+    return std::max(who.at, stream.trimmed);
+  const auto before =
+    std::ranges::find(stream.past, who.incarnation, &past_epoch::incarnation);
+  if (!who.push || before == stream.past.end())
+    return stream.trimmed;
+  return std::max(std::min(who.at, before->last), stream.trimmed);
+}
+
 std::uint64_t lag_of(const consumer& who, const stream_info& stream) {
-  const auto from =
-    who.incarnation == stream.incarnation ? std::max(who.at, stream.trimmed) : stream.trimmed;
+  const auto from = place_in(stream, who);
   return stream.head > from ? stream.head.value - from.value : 0;
 }
 

@@ -41,6 +41,10 @@ struct consumer {
 /// Errors: `invalid_argument`.
 expected<std::string> parse_consumer_name(std::string_view text);
 
+/// The last event that `who` is not to get any more. A reader of another incarnation begins anew; a webhook
+/// goes on in a log that was restored, with the first event that was added after the restore at the latest.
+[[nodiscard]] offset place_in(const stream_info& stream, const consumer& who);
+
 /// How many events wait for `who`. Events that retention removed wait for nobody.
 [[nodiscard]] std::uint64_t lag_of(const consumer& who, const stream_info& stream);
 

@@ -108,7 +108,7 @@ struct workspace_state {
   std::string session; ///< the agent's conversation to resume; empty if none
   std::optional<std::vector<std::string>> tools;
   json mcp_servers = json::array(); ///< as the agent's last start told
-  json retain = json::object();     ///< its own rules of retention (replay/retention.hpp)
+  json retain = json::object();     ///< its own rules of retention (replay/retention_rules.hpp)
   std::deque<turn_record> queue;
   std::optional<turn_record> running;
   std::map<std::string, open_item> open_items;                ///< by item id

@@ -130,6 +130,7 @@ public:
     info.busy = state().busy();
     info.tools = state().tools;
     info.metadata = state().metadata;
+    info.retain = state().retain;
     d_.reply(std::move(info));
   }
 

@@ -116,6 +116,8 @@ int run_parsed(const std::string& name, command_line& line, const environment_ma
     return run_turns(address_of(line, environment), line.turns, to);
   if (name == "consumers")
     return run_consumers(address_of(line, environment), line.consumers, to);
+  if (name == "retention")
+    return run_retention(address_of(line, environment), line.retention, to);
   if (name == "show")
     return run_show(address_of(line, environment), line.show, to);
   if (name == "diff")

@@ -257,6 +257,28 @@ void add_consumers(CLI::App& app, command_line& line) {
   add_server(consumers, line);
 }
 
+void add_retention(CLI::App& app, command_line& line) {
+  auto& what = line.retention;
+  auto* retention =
+    app.add_subcommand("retention", "Show or change how much of a workspace is kept");
+  add_workspace(retention, what.workspace, "Its name.");
+  retention->add_option("--age", what.age, "Turns that ended longer ago go: 30d.")
+    ->type_name("<duration>");
+  retention->add_option("--bytes", what.bytes, "The oldest turns beyond so much go: 10GB.")
+    ->type_name("<size>");
+  retention->add_option("--turns", what.turns, "The oldest turns beyond so many go.")
+    ->type_name("<number>");
+  retention
+    ->add_option("--deltas", what.deltas,
+                 "Deltas of items that have been complete for longer lose their text: 7d.")
+    ->type_name("<duration>");
+  retention->add_flag("--json", what.as_json, "Print the server's answer.");
+  retention->footer(
+    "Each rule also takes `all`, which keeps everything, and `server`, which takes the server's setting "
+    "again. A change needs a token with scope admin, and what it removes is gone for good.");
+  add_server(retention, line);
+}
+
 void add_token(CLI::App& app, command_line& line) {
   auto* token = app.add_subcommand("token", "Make, list and revoke tokens for callers of the API");
   token->require_subcommand(1);
@@ -361,6 +383,7 @@ void describe(CLI::App& app, command_line& line) {
   add_turns(app, line);
   add_permissions(app, line);
   add_consumers(app, line);
+  add_retention(app, line);
   add_token(app, line);
   add_backup(app, line);
   add_others(app, line);

@@ -27,6 +27,7 @@ struct command_line {
   permissions_options permissions;
   decide_options decide;
   consumers_options consumers;
+  retention_options retention;
   verify_options verify;
   token_options token;
   checkpoint_options checkpoint;

@@ -112,6 +112,18 @@ struct consumers_options {
 /// Lists a workspace's consumers and webhooks with their places.
 int run_consumers(const api_address& server, const consumers_options& what, terminal& to);
 
+/// Rules that are empty stay as they are; `server` is the server's setting again, `all` keeps everything.
+struct retention_options {
+  std::string workspace;
+  std::string age;
+  std::string bytes;
+  std::string turns;
+  std::string deltas;
+  bool as_json = false; ///< the server's answer, which is the workspace with its rules
+};
+/// Prints how much of a workspace is kept, and changes that before.
+int run_retention(const api_address& server, const retention_options& what, terminal& to);
+
 /// Lists the workspaces.
 int run_workspaces(const api_address& server, bool as_json, terminal& to);
 

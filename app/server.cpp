@@ -179,7 +179,8 @@ public:
                                       what_.shell.max_message_bytes,
                                       what_.rules.max_prompt_bytes,
                                       webhooks_,
-                                      &backups_});
+                                      &backups_,
+                                      what_.retain});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)

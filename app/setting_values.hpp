@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,15 +15,6 @@ namespace tidemark {
 /// A whole number in decimal within [lowest, highest].
 expected<std::uint64_t> parse_number(std::string_view text, std::uint64_t lowest,
                                      std::uint64_t highest);
-
-/// `64MiB`, `512KiB`, `1GiB`, or a number of bytes. `KB`, `MB`, `GB` are powers of ten.
-expected<std::uint64_t> parse_bytes(std::string_view text);
-std::string show_bytes(std::uint64_t bytes);
-
-/// `250ms`, `30s`, `10m`, `2h`, `90d`. A number without a unit is refused: seconds and milliseconds are
-/// too easily taken for each other.
-expected<std::chrono::milliseconds> parse_duration(std::string_view text);
-std::string show_duration(std::chrono::milliseconds d);
 
 /// `true`, `false`, `1`, `0`, `yes`, `no`, `on`, `off`, in any case.
 expected<bool> parse_toggle(std::string_view text);

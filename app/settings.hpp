@@ -6,7 +6,7 @@
 #include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "http/options.hpp"
-#include "replay/retention.hpp"
+#include "replay/retention_rules.hpp"
 #include "storage/rocks_log.hpp"
 
 #include <chrono>

@@ -19,6 +19,23 @@ bool print(std::string_view envelope, bool as_json, terminal& to) {
   return to.out.good();
 }
 
+/// A `gap` in words.
+std::string missing(const std::string& data) {
+  const auto gap = parse_json(data).value_or(json::object());
+  const auto reason = string_or(gap, "reason");
+  if (reason == "trimmed")
+    return fmt::format("retention has removed them; the first one kept is {}",
+                       int_or(gap, "first", 0));
+  if (reason == "ahead")
+    return fmt::format("{} lies beyond the last one, which is {}",
+                       neutralised(string_or(gap, "requested")), int_or(gap, "head", 0));
+  if (reason == "epoch")
+    return fmt::format("{} is of another life of the workspace, whose first one is {} in epoch {}",
+                       neutralised(string_or(gap, "requested")), int_or(gap, "first", 0),
+                       int_or(gap, "epoch", 0));
+  return neutralised(data);
+}
+
 std::string path_of(const tail_options& what) {
   auto path = fmt::format("/api/v1/workspaces/{}/events", percent_encoded(what.workspace));
   if (!what.after.empty())
@@ -49,8 +66,7 @@ expected<void> follow_events(api_client& client, const tail_options& what, termi
       if (e.type == "hello")
         return true;
       if (e.type == "gap") {
-        to.err << painted(to, tint::yellow, "events are missing here: ") << neutralised(e.data)
-               << '\n';
+        to.err << painted(to, tint::yellow, "events are missing here: ") << missing(e.data) << '\n';
         return true;
       }
       return print(e.data, what.as_json, to);

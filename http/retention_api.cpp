@@ -2,7 +2,7 @@
 #include "http/problem.hpp"
 #include "http/router.hpp"
 
-#include "replay/retention.hpp"
+#include "replay/retention_rules.hpp"
 
 #include <utility>
 
@@ -20,9 +20,10 @@ expected<configure_workspace> parse_configuration(const std::string& text) {
     if (key != "retain")
       return fail(errc::invalid_argument,
                   "the body has no member \"" + key + "\"; it takes \"retain\"");
-    if (auto fits = check_retention(value); !fits)
-      return tl::make_unexpected(std::move(fits.error()));
-    out.retain = value;
+    auto wanted = parse_retention(value);
+    if (!wanted)
+      return tl::make_unexpected(std::move(wanted.error()));
+    out.retain = std::move(*wanted);
   }
   return out;
 }
@@ -49,6 +50,7 @@ task<void> configure(exchange& with) {
   auto body = json::object();
   body["workspace"] = workspace->str();
   body["retain"] = reply->retain;
+  body["retention"] = describe_retention(with.services().retain, reply->retain);
   co_await with.send(200, dump_json(body));
 }
 

@@ -5,6 +5,7 @@
 #include "http/options.hpp"
 #include "metrics/instruments.hpp"
 #include "replay/hub.hpp"
+#include "replay/retention_rules.hpp"
 #include "storage/event_log.hpp"
 
 #include <boost/asio/thread_pool.hpp>
@@ -39,6 +40,7 @@ struct http_services {
   std::size_t max_prompt_bytes = 32 << 20;
   webhooks_actor webhooks = {};      ///< empty: none are served
   staged_backups* backups = nullptr; ///< null: this server makes no backups
+  retention_rules retain = {};       ///< of workspaces without rules of their own
 };
 
 } // namespace tidemark

@@ -1,6 +1,7 @@
 #include "http/problem.hpp"
 #include "http/v1_shapes.hpp"
 #include "http/workspace_api.hpp"
+#include "replay/retention_rules.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -36,6 +37,7 @@ task<void> describe(exchange& x) {
     co_return;
   }
   auto body = workspace_object(*info);
+  body["retention"] = describe_retention(x.services().retain, info->retain);
   co_await send_json(x, std::move(body));
 }
 

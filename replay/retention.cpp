@@ -1,20 +1,12 @@
 #include "replay/retention.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <string>
 
 namespace tidemark {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr std::array<const char*, 4> members{"age_s", "bytes", "turns", "deltas_s"};
-
-/// About three hundred years: as nanoseconds it would not fit a moment in time.
-constexpr std::int64_t longest_seconds = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
 
 bool has_ended_before(timestamp ended, milliseconds age, timestamp now) {
   return age.count() > 0 && ended.plus(age) <= now;
@@ -33,57 +25,6 @@ std::string reason_for(const outlined_turn& turn, std::size_t left, std::uint64_
 }
 
 } // namespace
-
-bool retention_rules::keep_all() const {
-  return *this == retention_rules{};
-}
-
-json to_json(const retention_rules& rules) {
-  json out = json::object();
-  if (rules.age.count() > 0)
-    out["age_s"] = std::chrono::duration_cast<seconds>(rules.age).count();
-  if (rules.bytes > 0)
-    out["bytes"] = rules.bytes;
-  if (rules.turns > 0)
-    out["turns"] = rules.turns;
-  if (rules.deltas.count() > 0)
-    out["deltas_s"] = std::chrono::duration_cast<seconds>(rules.deltas).count();
-  return out;
-}
-
-retention_rules rules_with(retention_rules defaults, const json& own) {
-  const auto take = [&](const char* key) -> std::optional<std::int64_t> {
-    if (!own.is_object() || !own.contains(key) || !own[key].is_number_integer())
-      return std::nullopt;
-    return std::clamp<std::int64_t>(int_or(own, key, 0), 0,
-                                    std::numeric_limits<std::int64_t>::max());
-  };
-  if (const auto age = take("age_s"))
-    defaults.age = seconds{std::min(*age, longest_seconds)};
-  if (const auto bytes = take("bytes"))
-    defaults.bytes = static_cast<std::uint64_t>(*bytes);
-  if (const auto turns = take("turns"))
-    defaults.turns = static_cast<std::uint64_t>(*turns);
-  if (const auto deltas = take("deltas_s"))
-    defaults.deltas = seconds{std::min(*deltas, longest_seconds)};
-  return defaults;
-}
-
-expected<void> check_retention(const json& own) {
-  if (!own.is_object())
-    return fail(errc::invalid_argument, "\"retain\" must be an object");
-  for (const auto& [key, value] : own.items()) {
-    if (std::ranges::find(members, key) == members.end())
-      return fail(errc::invalid_argument,
-                  "\"retain\" has no member \"" + key
-                    + "\"; it takes \"age_s\", \"bytes\", \"turns\" and \"deltas_s\"");
-    if (!value.is_null() && (!value.is_number_integer() || int_or(own, key.c_str(), -1) < 0))
-      return fail(errc::invalid_argument, "\"retain." + key
-                                            + "\" must be a whole number, 0 to keep everything, "
-                                              "or null for the server's own setting");
-  }
-  return {};
-}
 
 std::optional<removal_plan> plan_trim(const stream_outline& of, const retention_rules& rules,
                                       timestamp now) {

@@ -1,38 +1,13 @@
 #pragma once
 
-#include "base/error.hpp"
-#include "base/json.hpp"
+#include "replay/retention_rules.hpp"
 #include "replay/stream_outline.hpp"
 #include "storage/removal_note.hpp"
 
-#include <chrono>
-#include <cstdint>
 #include <optional>
 
 // What of a workspace's events is to be removed. Pure: the janitor (actors/janitor.hpp) carries it out.
 namespace tidemark {
-
-/// How much of one workspace is kept. A rule that is 0 keeps everything; a turn goes if any rule wants it.
-struct retention_rules {
-  std::chrono::milliseconds age{0}; ///< turns that ended longer ago go
-  std::uint64_t bytes = 0; ///< of events' data and raw lines; the oldest turns beyond it go
-  std::uint64_t turns = 0; ///< the oldest turns beyond so many go
-  /// Deltas of completed items, if their turn ended longer ago, lose what they held.
-  std::chrono::milliseconds deltas{0};
-
-  [[nodiscard]] bool keep_all() const;
-  friend bool operator==(const retention_rules&, const retention_rules&) = default;
-};
-
-/// The rules that are set: `age_s`, `bytes`, `turns`, `deltas_s`.
-json to_json(const retention_rules& rules);
-
-/// The rules of one workspace that has its own, of the form above: what it does not name, or as null, is
-/// as in `defaults`; 0 keeps everything.
-retention_rules rules_with(retention_rules defaults, const json& own);
-
-/// Whether `own` is of that form. Errors: `invalid_argument` with the member that is not.
-expected<void> check_retention(const json& own);
 
 /// A removal to be told and then carried out.
 struct removal_plan {

@@ -113,6 +113,12 @@ SCENARIO("a cursor that cannot be honoured is told, each kind in its own way") {
   }
   CHECK(status_of(server.get("/api/v1/workspaces/none/events")) == 404);
   CHECK(status_of(server.get("/api/v1/workspaces/none/events", sse)) == 404);
+  CHECK(status_of(server.get(path + "?after=9223372036854775807")) == 416);
+  CHECK(status_of(server.get(path + "?after=18446744073709551615")) == 400);
+  const auto proof = std::string{"/api/v1/workspaces/w/verify?to="};
+  CHECK(has(body_of(server.get(proof + "18446744073709551615")), R"("hash":null)"));
+  CHECK(status_of(server.get(proof + "18446744073709551616")) == 400);
+  CHECK(has(body_of(server.get(path + "?limit=18446744073709551615")), R"("offset":5)"));
   CHECK(status_of(server.get(path + "?limit=0")) == 400);
   CHECK(status_of(server.get(path + "?wait=soon")) == 400);
 }

@@ -68,6 +68,9 @@ SCENARIO("with retain.turns the oldest turns go, readers of them hear it, and th
     REQUIRE(reader.wait([](const auto& frames) { return frames.size() > 3; }));
     CHECK(reader.events().front().offset() == static_cast<std::uint64_t>(start));
     CHECK(stage.client.get(of("w", "events?after=1")).status == 410);
+    const auto behind = run_command(stage, "tail w --after 1");
+    CHECK(behind.code != 0);
+    CHECK(behind.err.find("the first one kept is " + std::to_string(start)) != std::string::npos);
     CHECK(dense_from(stage.events("w"), static_cast<std::uint64_t>(start)));
     CHECK(stage.client.get(of("w", "turns/" + first)).status == 404);
 
@@ -137,6 +140,22 @@ SCENARIO("a workspace has rules of its own, by an administrator") {
   stage.kill_and_restart();
   stage.run("w", "hello");
   CHECK(poll_until([&] { return turns_of(stage) == 1; }));
+  call.body = R"({"retain":{"age":"30d","bytes":"10GB","turns":null}})";
+  CHECK(object_at(stage.client.send(call).parsed(), "retain")
+        == json{{"age_s", 2'592'000}, {"bytes", 10'000'000'000}});
+  const auto rules = object_at(stage.client.get(call.path).parsed(), "retention");
+  CHECK(object_at(rules, "own") == json{{"age_s", 2'592'000}, {"bytes", 10'000'000'000}});
+  CHECK(object_at(rules, "effective")["age_s"] == 2'592'000);
+  CHECK(object_at(rules, "effective")["turns"].is_null());
+  const auto set = run_command(stage, "retention w --age server --bytes 5MB --deltas 7d");
+  CHECK(set.code == 0);
+  CHECK(set.out.find("age     everything   the server's setting\n") != std::string::npos);
+  CHECK(set.out.find("bytes   5000000      its own rule\n") != std::string::npos);
+  CHECK(set.out.find("deltas  7d           its own rule\n") != std::string::npos);
+  CHECK(run_command(stage, "retention w --age 30").code != 0);
+  CHECK(run_command(stage, "retention w").out == set.out);
+  call.body = R"({"retain":{"age":"soon"}})";
+  CHECK(stage.client.send(call).status == 400);
   call.body = R"({"retain":{"turns":-1}})";
   CHECK(stage.client.send(call).status == 400);
   call.body = R"({"agent":"claude"})";

@@ -233,12 +233,42 @@ SCENARIO("a workspace's own rules go before the server's, one by one") {
   CHECK(own.deltas == 60s);
   CHECK(rules_with(defaults, {{"turns", 0}, {"age_s", 0}}).keep_all());
   CHECK(rules_with({}, to_json(own)) == own);
-  CHECK(check_retention(to_json(own)));
-  CHECK(check_retention({{"turns", nullptr}}));
-  CHECK_FALSE(check_retention({{"turns", -1}}));
-  CHECK_FALSE(check_retention({{"turns", "5"}}));
-  CHECK_FALSE(check_retention({{"rounds", 5}}));
-  CHECK_FALSE(check_retention(json::array()));
+  const auto described = describe_retention(defaults, {{"turns", 5}, {"age_s", 0}});
+  CHECK(described["own"] == json{{"turns", 5}, {"age_s", 0}});
+  CHECK(described["server"]["age_s"] == 86'400);
+  CHECK(described["server"]["bytes"].is_null());
+  CHECK(described["effective"]["age_s"].is_null());
+  CHECK(described["effective"]["turns"] == 5);
+}
+
+SCENARIO("rules are written as numbers or as settings have them, and nothing else is taken") {
+  const auto stored = [](const char* given) {
+    return parse_retention(parse_json(given).value()).value_or("refused");
+  };
+  CHECK(stored(R"({"age":"30d","bytes":"10GB","turns":5,"deltas":"12h"})")
+        == json{{"age_s", 2'592'000},
+                {"bytes", 10'000'000'000},
+                {"turns", 5},
+                {"deltas_s", 43'200}});
+  CHECK(stored(R"({"age_s":60,"bytes":1024,"deltas_s":0})")
+        == json{{"age_s", 60}, {"bytes", 1024}, {"deltas_s", 0}});
+  CHECK(stored(R"({"age":null,"turns":null})") == json{{"age_s", nullptr}, {"turns", nullptr}});
+  CHECK(stored(R"({"age":"0s","bytes":"0"})") == json{{"age_s", 0}, {"bytes", 0}});
+  CHECK(stored("{}") == json::object());
+  CHECK(stored(R"({"bytes":9223372036854775807})") == json{{"bytes", 9'223'372'036'854'775'807}});
+  for (const auto* bad :
+       {R"({"turns":-1})", R"({"turns":"5"})", R"({"turns":1.5})", R"({"rounds":5})", "[]", "null",
+        R"({"age":30})", R"({"age":"30"})", R"({"age":"1500ms"})", R"({"age":"-1d"})",
+        R"({"age_s":"30d"})", R"({"age":"30d","age_s":1})", R"({"deltas_s":1,"deltas":null})",
+        R"({"bytes":18446744073709551615})", R"({"bytes":"18446744073709551615"})",
+        R"({"bytes":"9223372036854775808"})", R"({"bytes":"10 furlongs"})", R"({"age":true})",
+        R"({"age":""})", R"({"total_bytes":1})"}) {
+    CAPTURE(bad);
+    const auto refused = parse_retention(parse_json(bad).value());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == errc::invalid_argument);
+  }
+  CHECK(parse_retention({{"age", 3}}).error().message.find("\"30d\"") != std::string::npos);
 }
 
 SCENARIO(
