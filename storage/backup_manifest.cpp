@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace tidemark {
@@ -78,6 +79,7 @@ expected<backup_manifest> parse_backup_manifest(const json& value) {
                            position{static_cast<std::uint64_t>(head)},
                            {}};
   std::set<std::string> names;
+  std::map<digest, std::uint64_t> sizes;
   for (const auto& one : array_at(value, "files")) {
     const auto hash = digest_from_hex(string_or(one, "sha256"));
     const auto bytes = int_or(one, "bytes", -1);
@@ -86,7 +88,10 @@ expected<backup_manifest> parse_backup_manifest(const json& value) {
       return no_manifest(fmt::format("it has a file \"{}\"", name));
     if (!names.insert(name).second)
       return no_manifest(fmt::format("it has the file \"{}\" twice", name));
-    manifest.files.push_back({std::move(name), static_cast<std::uint64_t>(bytes), *hash});
+    const auto size = static_cast<std::uint64_t>(bytes);
+    if (sizes.emplace(*hash, size).first->second != size)
+      return no_manifest(fmt::format("it gives the content of \"{}\" two sizes", name));
+    manifest.files.push_back({std::move(name), size, *hash});
   }
   if (!names.contains("CURRENT"))
     return no_manifest("it has no file CURRENT");
