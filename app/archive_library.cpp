@@ -15,9 +15,9 @@ bool resolve(void* library, const char* name, Function& into) {
 
 bool archive_library::load() {
   void* library = ::dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
-  return library != nullptr
-         && resolve(library, "archive_write_new", write_new)
-         && resolve(library, "archive_write_set_format_pax_restricted", write_set_format_pax_restricted)
+  return library != nullptr && resolve(library, "archive_write_new", write_new)
+         && resolve(library, "archive_write_set_format_pax_restricted",
+                    write_set_format_pax_restricted)
          && resolve(library, "archive_write_add_filter_zstd", write_add_filter_zstd)
          && resolve(library, "archive_write_set_bytes_per_block", write_set_bytes_per_block)
          && resolve(library, "archive_write_set_bytes_in_last_block", write_set_bytes_in_last_block)
@@ -56,8 +56,9 @@ expected<const archive_library*> archive_library::instance() {
   static archive_library only;
   static const bool is_there = only.load();
   if (!is_there)
-    return fail(errc::unavailable, "a backup in one file needs libarchive (libarchive.so.13), which "
-                                   "cannot be loaded: install it (Debian: libarchive13)");
+    return fail(errc::unavailable,
+                "a backup in one file needs libarchive (libarchive.so.13), which "
+                "cannot be loaded: install it (Debian: libarchive13)");
   return &only;
 }
 

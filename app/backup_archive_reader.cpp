@@ -39,9 +39,9 @@ public:
   expected<void> open() {
     descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0)
-      return fail(errno == ENOENT ? errc::not_found : errc::io,
-                  fmt::format("cannot open {}: {}", file_.string(),
-                              std::generic_category().message(errno)));
+      return fail(
+        errno == ENOENT ? errc::not_found : errc::io,
+        fmt::format("cannot open {}: {}", file_.string(), std::generic_category().message(errno)));
     struct stat found {};
     if (::fstat(descriptor_, &found) != 0 || !S_ISREG(found.st_mode))
       return fail(errc::corrupt, fmt::format("{} is no regular file", file_.string()));
@@ -130,8 +130,9 @@ expected<backup_manifest> read_manifest(archive_reader& in, const std::filesyste
   if (!*there)
     return fail(errc::corrupt, fmt::format("{} is empty", file.string()));
   if (!in.name().starts_with("backups/") || !in.name().ends_with(".json"))
-    return in.foreign("stands first, where its list of files must be. (An archive of a directory of "
-                      "backups is unpacked with tar first.)");
+    return in.foreign(
+      "stands first, where its list of files must be. (An archive of a directory of "
+      "backups is unpacked with tar first.)");
   if (in.bytes() > most_archived_manifest_bytes)
     return in.foreign("is larger than it can be");
   std::string text;
@@ -195,8 +196,9 @@ expected<backup_manifest> read_backup_archive(const std::filesystem::path& file,
   }
   if (!missing.empty())
     return fail(errc::corrupt,
-                fmt::format("{} is cut short: it lacks {} of {} files, {} among them", file.string(),
-                            missing.size(), manifest->files.size(), missing.begin()->second->name));
+                fmt::format("{} is cut short: it lacks {} of {} files, {} among them",
+                            file.string(), missing.size(), manifest->files.size(),
+                            missing.begin()->second->name));
   return manifest;
 }
 

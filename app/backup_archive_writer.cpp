@@ -56,13 +56,16 @@ expected<int> open_unfinished(const std::filesystem::path& part) {
       return fd;
     ::close(fd);
     if (!is_locked && code == EWOULDBLOCK)
-      return fail(errc::conflict,
-                  fmt::format("another backup is being written to {}: run this again when it is done",
-                              part.string()));
+      return fail(
+        errc::conflict,
+        fmt::format("another backup is being written to {}: run this again when it is done",
+                    part.string()));
     if (is_it)
-      return fail(errc::io, fmt::format("cannot use {}: it is no file that can be locked", part.string()));
+      return fail(errc::io,
+                  fmt::format("cannot use {}: it is no file that can be locked", part.string()));
   }
-  return fail(errc::conflict, fmt::format("{} is being made by others all the time", part.string()));
+  return fail(errc::conflict,
+              fmt::format("{} is being made by others all the time", part.string()));
 }
 
 } // namespace
@@ -169,7 +172,8 @@ bool is_backup_archive(const std::filesystem::path& operand) {
   return operand.string().ends_with(".tar.zst") && !std::filesystem::is_directory(operand, ignored);
 }
 
-backup_archive_writer::backup_archive_writer(std::unique_ptr<state> made) : state_(std::move(made)) {}
+backup_archive_writer::backup_archive_writer(std::unique_ptr<state> made)
+  : state_(std::move(made)) {}
 backup_archive_writer::backup_archive_writer(backup_archive_writer&&) noexcept = default;
 backup_archive_writer::~backup_archive_writer() = default;
 
@@ -215,7 +219,8 @@ expected<void> backup_archive_writer::begin(const backup_manifest& manifest) {
                             "directory",
                             manifest.files.size()));
   state_->time = manifest.time;
-  if (auto begun = state_->begin_entry("backups/" + backup_name(manifest.time) + ".json", text.size());
+  if (auto begun =
+        state_->begin_entry("backups/" + backup_name(manifest.time) + ".json", text.size());
       !begun)
     return begun;
   return state_->put(text);
@@ -239,8 +244,8 @@ expected<void> backup_archive_writer::write(std::string_view piece) {
 expected<void> backup_archive_writer::end_object() {
   const auto hash = state_->hasher.end();
   if (state_->object_bytes != state_->object->bytes || hash != state_->object->hash)
-    return fail(errc::corrupt, fmt::format("what was read for {} is not what it must be",
-                                           state_->object->name));
+    return fail(errc::corrupt,
+                fmt::format("what was read for {} is not what it must be", state_->object->name));
   if (state_->library->write_finish_entry(state_->out) != ARCHIVE_OK)
     return state_->failed();
   return {};

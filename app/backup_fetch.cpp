@@ -43,10 +43,10 @@ expected<void> fetch_file(api_client& client, const backup_manifest& copy, const
       headers.emplace("Range", fmt::format("bytes={}-", got));
     const auto before = got;
     const auto on_piece = [&](std::string_view piece) {
-      taken = got + piece.size() > file.bytes
-                ? fail(errc::corrupt,
-                       fmt::format("the server sends more of {} than it said", file.name))
-                : take(piece);
+      taken =
+        got + piece.size() > file.bytes
+          ? fail(errc::corrupt, fmt::format("the server sends more of {} than it said", file.name))
+          : take(piece);
       got += piece.size();
       return taken.has_value();
     };

@@ -82,7 +82,8 @@ int verify_archive(const std::string& file, terminal& to) {
   if (!manifest)
     return report_local_failure(manifest.error(), to);
   to.out << neutralised(summary(file, *manifest)) << "every file is whole\n";
-  to.err << "Its hash chains are checked in a directory: unpack it there (tar --zstd -xf) and verify that.\n";
+  to.err << "Its hash chains are checked in a directory: unpack it there (tar --zstd -xf) and "
+            "verify that.\n";
   return exit_ok;
 }
 

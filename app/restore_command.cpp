@@ -29,7 +29,8 @@ expected<void> not_later(const backup_manifest& manifest, std::optional<timestam
                                            iso8601(manifest.time), iso8601(*latest)));
 }
 
-expected<backup_manifest> restore_directory(const std::string& source, std::optional<timestamp> latest,
+expected<backup_manifest> restore_directory(const std::string& source,
+                                            std::optional<timestamp> latest,
                                             const std::filesystem::path& into, terminal& to) {
   const auto repository = backup_repository::open(source, false);
   if (!repository)
@@ -47,22 +48,25 @@ expected<backup_manifest> restore_directory(const std::string& source, std::opti
 }
 
 /// Copies a content that the log holds under several names to those that come after the first.
-expected<void> copy_again(restored_directory& in, const std::string& from, const backup_file& file) {
+expected<void> copy_again(restored_directory& in, const std::string& from,
+                          const backup_file& file) {
   auto out = in.create(file.name);
   if (!out)
     return tl::unexpected(out.error());
   constexpr std::size_t copied_piece_bytes = 1 << 20;
   expected<void> written;
-  const auto read = files::read_pieces(in.file(from), copied_piece_bytes, [&](std::string_view piece) {
-    written = out->write(piece);
-    return written.has_value();
-  });
+  const auto read =
+    files::read_pieces(in.file(from), copied_piece_bytes, [&](std::string_view piece) {
+      written = out->write(piece);
+      return written.has_value();
+    });
   if (!read || !written)
     return read ? written : read;
   return out->keep(file);
 }
 
-expected<backup_manifest> restore_archive(const std::string& source, std::optional<timestamp> latest,
+expected<backup_manifest> restore_archive(const std::string& source,
+                                          std::optional<timestamp> latest,
                                           const std::filesystem::path& into, terminal& to) {
   std::optional<restored_directory> target;
   std::optional<unfinished_file> out;
@@ -120,8 +124,9 @@ int run_restore(const config& local, const restore_options& what, terminal& to) 
       return report_local_failure(parsed.error(), to);
     latest = *parsed;
   }
-  const auto done = is_backup_archive(what.source) ? restore_archive(what.source, latest, into, to)
-                                                   : restore_directory(what.source, latest, into, to);
+  const auto done = is_backup_archive(what.source)
+                      ? restore_archive(what.source, latest, into, to)
+                      : restore_directory(what.source, latest, into, to);
   if (!done)
     return report_local_failure(done.error(), to);
   to.out << fmt::format("the backup of {} is in {}: everything up to position {}\n",

@@ -60,29 +60,31 @@ expected<backup_lock> backup_lock::take(const std::filesystem::path& directory, 
   if (lock.descriptor_ < 0 && how == use::read && (errno == ENOENT || errno == EACCES))
     return lock;
   if (lock.descriptor_ < 0)
-    return fail(errno == ENOSPC || errno == EDQUOT ? errc::full : errc::io,
-                fmt::format("cannot open {}: {}", file.string(),
-                            std::generic_category().message(errno)));
+    return fail(
+      errno == ENOSPC || errno == EDQUOT ? errc::full : errc::io,
+      fmt::format("cannot open {}: {}", file.string(), std::generic_category().message(errno)));
   if (!lock_for(lock.descriptor_, how)) {
     if (errno != EAGAIN && errno != EACCES)
       return fail(errc::io, fmt::format("cannot lock {}: {}", file.string(),
                                         std::generic_category().message(errno)));
     const auto who = holder_in(lock.descriptor_);
     if (how == use::remove)
-      return fail(errc::conflict,
-                  fmt::format("{} is in use, by a backup, a restore or a verification (last by {}): "
-                              "prune it when they are done",
-                              directory.string(), who));
-    return fail(errc::conflict, fmt::format("{} is in use by {}, which {}: run this again when it "
-                                            "is done",
-                                            directory.string(), who,
-                                            how == use::add ? "backs up into it or prunes it"
-                                                            : "prunes it"));
+      return fail(
+        errc::conflict,
+        fmt::format("{} is in use, by a backup, a restore or a verification (last by {}): "
+                    "prune it when they are done",
+                    directory.string(), who));
+    return fail(errc::conflict,
+                fmt::format("{} is in use by {}, which {}: run this again when it "
+                            "is done",
+                            directory.string(), who,
+                            how == use::add ? "backs up into it or prunes it" : "prunes it"));
   }
   if (how != use::read) { // a full disk must not keep it from being locked: then nobody is named
     const auto pid = fmt::format("{}\n", ::getpid());
-    [[maybe_unused]] const auto named = ::ftruncate(lock.descriptor_, 0) == 0
-                                        && ::pwrite(lock.descriptor_, pid.data(), pid.size(), 0) > 0;
+    [[maybe_unused]] const auto named =
+      ::ftruncate(lock.descriptor_, 0) == 0
+      && ::pwrite(lock.descriptor_, pid.data(), pid.size(), 0) > 0;
   }
   return lock;
 }

@@ -27,8 +27,7 @@ digest hash_of(std::string_view text) {
 using contents = std::map<std::string, std::string>;
 
 backup_manifest manifest_of(const contents& files) {
-  backup_manifest manifest{
-    "id", timestamp{1'764'435'909'042'000'000}, epoch{1}, position{3}, {}};
+  backup_manifest manifest{"id", timestamp{1'764'435'909'042'000'000}, epoch{1}, position{3}, {}};
   for (const auto& [name, text] : files)
     manifest.files.push_back({name, text.size(), hash_of(text)});
   return manifest;
@@ -138,7 +137,8 @@ SCENARIO("an archive of a backup holds the whole of it and is read again") {
   CHECK_FALSE(std::filesystem::exists(file.string() + ".part"));
 }
 
-SCENARIO("an archive never replaces a file that nobody said it may, and is there whole or not at all") {
+SCENARIO(
+  "an archive never replaces a file that nobody said it may, and is there whole or not at all") {
   const temporary_directory directory;
   const auto file = directory.path() / "log.tar.zst";
   overwrite(file, "mine");
@@ -279,7 +279,8 @@ SCENARIO("an archive with anything in it but its list and what that names is ref
     {"its list last", {current, twelve, list}},
     {"no list", {current, twelve}},
     {"a second list", {list, list_of(early), current, twelve}},
-    {"a list under another time", {renamed(list, "backups/20010101T000000.000Z.json"), current, twelve}},
+    {"a list under another time",
+     {renamed(list, "backups/20010101T000000.000Z.json"), current, twelve}},
     {"a list elsewhere", {renamed(list, "/" + list.name), current, twelve}},
     {"a list that leads out", {upward, current, twelve}},
     {"a list that is none", {holding(list, "{}"), current, twelve}},

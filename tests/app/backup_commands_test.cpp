@@ -81,8 +81,12 @@ records_of(const std::filesystem::path& directory) {
     struct stat at {};
     if (::lstat(entry.path().c_str(), &at) != 0)
       throw std::runtime_error("cannot look at " + entry.path().string());
-    found[entry.path()] = {entry.is_regular_file() ? testing::slurp(entry.path()) : "", at.st_ino,
-                           at.st_nlink, at.st_mtim.tv_sec, at.st_mtim.tv_nsec, at.st_ctim.tv_sec,
+    found[entry.path()] = {entry.is_regular_file() ? testing::slurp(entry.path()) : "",
+                           at.st_ino,
+                           at.st_nlink,
+                           at.st_mtim.tv_sec,
+                           at.st_mtim.tv_nsec,
+                           at.st_ctim.tv_sec,
                            at.st_ctim.tv_nsec};
   }
   return found;
@@ -108,7 +112,8 @@ SCENARIO("verifying backups changes nothing of them, and their directory only by
   CHECK(on.repository().last_verified()->newest == on.names().back());
 }
 
-SCENARIO("a damaged object is found by verification and by a restore, with the backups that need it") {
+SCENARIO(
+  "a damaged object is found by verification and by a restore, with the backups that need it") {
   const backed_up_log on;
   const auto blob = on.shared_blob();
   auto text = testing::slurp(on.repository().object(blob.hash));
@@ -153,7 +158,8 @@ SCENARIO("a list of files that was altered restores nothing and writes nowhere")
     const auto hash = bad.find("\"sha256\":\"") + 10;
     bad.replace(hash, 64, to_hex(on.shared_blob().hash));
     testing::overwrite(list, bad);
-    const auto done = run_backup_command({"restore", on.backups, "--data-dir", on.path("restored")});
+    const auto done =
+      run_backup_command({"restore", on.backups, "--data-dir", on.path("restored")});
     CHECK(done.code == exit_failed);
   }
 }
@@ -182,7 +188,8 @@ SCENARIO("a restore says where it restores, and wants to be told, and wants an e
 SCENARIO("pruning keeps what it was told to, and is refused beside a backup or a restore") {
   const backed_up_log on;
   CHECK(run_backup_command({"backup", on.backups, "--keep-last", "1"}).code == exit_usage);
-  CHECK(run_backup_command({"backup", on.backups, "--prune", "--keep-last", "0"}).code == exit_usage);
+  CHECK(run_backup_command({"backup", on.backups, "--prune", "--keep-last", "0"}).code
+        == exit_usage);
   CHECK(run_backup_command({"backup", on.backups, "--prune", "--keep-within", "x"}).code
         == exit_usage);
   CHECK(run_backup_command({"backup", on.backups, "--prune", "--verify"}).code == exit_usage);
@@ -229,9 +236,9 @@ SCENARIO("a checkpoint replaces no file that nobody said it may") {
     run_backup_command({"checkpoint", "-o", file, "--server", "http://127.0.0.1:1"});
   CHECK(refused.code == exit_failed);
   CHECK_THAT(refused.err, Catch::Contains("--overwrite"));
-  CHECK(run_backup_command(
-          {"checkpoint", "-o", file, "--overwrite", "--server", "http://127.0.0.1:1"})
-          .code
-        == exit_unreachable);
+  CHECK(
+    run_backup_command({"checkpoint", "-o", file, "--overwrite", "--server", "http://127.0.0.1:1"})
+      .code
+    == exit_unreachable);
   CHECK(testing::slurp(file) == "mine");
 }

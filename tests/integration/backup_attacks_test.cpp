@@ -89,7 +89,8 @@ std::string answer_with(int status, const std::string& body, const std::string& 
 
 /// The SHA-256 of 100,000 times "x", of which the pretended log consists.
 const std::string all_x(100'000, 'x');
-const std::string hash_of_all_x = "d69e68988157833272305aaf21f453c800346e8a3640db6578e260215542e5d4";
+const std::string hash_of_all_x =
+  "d69e68988157833272305aaf21f453c800346e8a3640db6578e260215542e5d4";
 
 std::string list_with(const std::string& name, const std::string& hash = hash_of_all_x) {
   auto file = json::object({{"name", name}, {"bytes", all_x.size()}, {"sha256", hash}});
@@ -103,7 +104,7 @@ std::string list_with(const std::string& name, const std::string& hash = hash_of
   return dump_json(list);
 }
 
-std::string read_file(const fs::path& file) {
+std::string bytes_in(const fs::path& file) {
   std::ifstream in{file, std::ios::binary};
   return {std::istreambuf_iterator<char>{in}, {}};
 }
@@ -153,7 +154,8 @@ std::string newest_list(const std::string& backups) {
 
 } // namespace
 
-SCENARIO("a client takes no name, and no more bytes, than a backup may have, whatever the server says") {
+SCENARIO(
+  "a client takes no name, and no more bytes, than a backup may have, whatever the server says") {
   scene stage; // for the environment of the command
   const auto backups = stage.server.path("backups");
   std::string listed = list_with("CURRENT");
@@ -173,7 +175,7 @@ SCENARIO("a client takes no name, and no more bytes, than a backup may have, wha
   GIVEN("an honest one") {
     INFO(back_up(backups).out);
     CHECK(everything_in(backups + "/backups").size() == 1);
-    CHECK(read_file(backups + "/objects/" + hash_of_all_x) == all_x);
+    CHECK(bytes_in(backups + "/objects/" + hash_of_all_x) == all_x);
     CHECK(back_up(stage.server.path("b.tar.zst")).code == 0);
   }
   GIVEN("names that lead out") {
@@ -192,7 +194,8 @@ SCENARIO("a client takes no name, and no more bytes, than a backup may have, wha
   GIVEN("bytes that are others, fewer or more") {
     auto other = all_x;
     other[5] = 'y';
-    for (const auto& body : {other, all_x.substr(1), all_x + "more", std::string(30'000'000, 'x')}) {
+    for (const auto& body :
+         {other, all_x.substr(1), all_x + "more", std::string(30'000'000, 'x')}) {
       INFO(body.size());
       sent = answer_with(200, body);
       for (const auto& into : {backups, stage.server.path("b.tar.zst")}) {
@@ -231,7 +234,7 @@ SCENARIO("a backup goes on where a connection breaks off, into a directory and i
     CHECK(done.code == 0);
     CHECK(asked == 4);
   }
-  CHECK(read_file(stage.server.path("backups/objects/" + hash_of_all_x)) == all_x);
+  CHECK(bytes_in(stage.server.path("backups/objects/" + hash_of_all_x)) == all_x);
   CHECK(run_command(stage, "backup --verify b.tar.zst").code == 0);
 }
 
@@ -240,7 +243,8 @@ SCENARIO("odd ranges of a file of a copy are refused, and none of them harms the
   stage.run("demo", "ECHO hello");
   const auto made = stage.client.post("/api/v1/backup").parsed();
   const auto file = array_at(made, "files").front();
-  const auto path = "/api/v1/backup/" + string_or(made, "id") + "/files/" + string_or(file, "sha256");
+  const auto path =
+    "/api/v1/backup/" + string_or(made, "id") + "/files/" + string_or(file, "sha256");
   const auto size = int_or(file, "bytes", 0);
   REQUIRE(size > 8);
   const auto status = [&](const std::string& range) {
@@ -248,13 +252,14 @@ SCENARIO("odd ranges of a file of a copy are refused, and none of them harms the
   };
   CHECK(status("bytes=0-") == 200);
   CHECK(status("bytes=" + std::to_string(size - 1) + "-") == 206);
-  for (const auto& range : {std::to_string(size), std::to_string(size + 1),
-                            std::string{"18446744073709551615"}, std::string{"9223372036854775807"}})
+  for (const auto& range :
+       {std::to_string(size), std::to_string(size + 1), std::string{"18446744073709551615"},
+        std::string{"9223372036854775807"}})
     CHECK(status("bytes=" + range + "-") == 416);
-  for (const auto* range :
-       {"bytes=-5", "bytes=-", "bytes=", "bytes", "bytes=0-0", "bytes=5-2", "bytes=0-1,4-",
-        "bytes=0-,4-", "bytes=1-,", "bytes= 1-", "bytes=+1-", "bytes=0x10-", "bytes=1--", "lines=1-",
-        "bytes=18446744073709551616-", "bytes=99999999999999999999999999-", "bytes=1e3-"}) {
+  for (const auto* range : {"bytes=-5", "bytes=-", "bytes=", "bytes", "bytes=0-0", "bytes=5-2",
+                            "bytes=0-1,4-", "bytes=0-,4-", "bytes=1-,", "bytes= 1-", "bytes=+1-",
+                            "bytes=0x10-", "bytes=1--", "lines=1-", "bytes=18446744073709551616-",
+                            "bytes=99999999999999999999999999-", "bytes=1e3-"}) {
     INFO(range);
     CHECK(status(range) == 400);
   }
@@ -342,16 +347,16 @@ SCENARIO("an object of another size is fetched again, and one that was altered i
   const auto backups = stage.server.path("backups");
   const auto first = run_command(stage, "backup " + backups);
   CHECK_THAT(first.out, Catch::Contains("Never verified"));
-  const auto list = parse_json(read_file(newest_list(backups)));
+  const auto list = parse_json(bytes_in(newest_list(backups)));
   std::string object;
   for (const auto& file : array_at(*list, "files"))
     if (string_or(file, "name").starts_with("blobs/"))
       object = backups + "/objects/" + string_or(file, "sha256");
   REQUIRE(fs::exists(object));
-  const auto good = read_file(object);
+  const auto good = bytes_in(object);
   put_file(object, good.substr(1));
   CHECK(run_command(stage, "backup " + backups).code == 0);
-  CHECK(read_file(object) == good);
+  CHECK(bytes_in(object) == good);
   CHECK(run_command(stage, "backup --verify " + backups).code == 0);
 
   auto bad = good;
@@ -398,10 +403,11 @@ SCENARIO("a checkpoint that was altered, or signed by another, proves nothing") 
   stage.run("demo", "ECHO hello");
   const auto at = [&](const char* name) { return stage.server.path(name); };
   for (const auto* who : {"auditor", "other"})
-    CHECK(run_command(stage, std::string{"checkpoint --new-key "} + who + ".pem > " + who + ".out").code
-          == 0);
+    CHECK(
+      run_command(stage, std::string{"checkpoint --new-key "} + who + ".pem > " + who + ".out").code
+      == 0);
   for (const auto* who : {"auditor", "other"}) {
-    const auto text = read_file(at((std::string{who} + ".out").c_str()));
+    const auto text = bytes_in(at((std::string{who} + ".out").c_str()));
     const auto begin = text.find("-----BEGIN");
     put_file(at((std::string{who} + "-public.pem").c_str()),
              text.substr(begin, text.find("-----END PUBLIC KEY-----") + 25 - begin));
@@ -419,7 +425,7 @@ SCENARIO("a checkpoint that was altered, or signed by another, proves nothing") 
   CHECK(verify("signed.json", "other-public.pem").code == 1);
   CHECK(verify("bare.json", "auditor-public.pem").code == 1);
   CHECK(verify("signed.json", "auditor.pem").code != 0);
-  const auto good = read_file(at("signed.json"));
+  const auto good = bytes_in(at("signed.json"));
   std::size_t refused = 0;
   constexpr std::size_t step = 11;
   for (std::size_t i = 0; i < good.size() - 1; i += step) {

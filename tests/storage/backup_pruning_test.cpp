@@ -174,10 +174,12 @@ SCENARIO("a restore from a damaged backup names the object and every backup that
     std::filesystem::remove(object);
     CHECK_FALSE(on.backups.has(*blob));
   }
-  const auto done = on.backups.restore(*on.backups.newest(std::nullopt), on.directory.path() / "half");
+  const auto done =
+    on.backups.restore(*on.backups.newest(std::nullopt), on.directory.path() / "half");
   REQUIRE_FALSE(done);
   CHECK(done.error().code == errc::corrupt);
-  CHECK_THAT(done.error().message, Catch::Contains(to_hex(blob->hash)) && Catch::Contains(blob->name));
+  CHECK_THAT(done.error().message,
+             Catch::Contains(to_hex(blob->hash)) && Catch::Contains(blob->name));
   for (const auto& name : on.names())
     CHECK_THAT(done.error().message, Catch::Contains(name));
 }
