@@ -388,6 +388,9 @@ int run_server(const settings& given, std::ostream& out) {
     return cannot_start(instance.error());
   what.agent.instance = *instance;
   clear_leftovers(what);
+  if (given.passive)
+    logging::warning("server", "passive: no queued task starts, no webhook is sent, and retention "
+                               "removes nothing until it is started without --passive");
   logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION,
                 what.agent.kind, what.agent.binary, what.data_directory);
   int code = exit_ok;

@@ -178,7 +178,7 @@ expected<void> backup_repository::copy(const backup_file& file, unfinished_file&
   expected<void> written;
   const auto read = files::read_pieces(path, object_piece_bytes, [&](std::string_view piece) {
     written = out.write(piece);
-    return written.has_value();
+    return written.has_value() && out.bytes() <= file.bytes; // it may have become endless
   });
   if (!read || !written)
     return read ? written : fail(read.error().code, without(file, "cannot be read"), read.error());

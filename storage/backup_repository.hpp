@@ -49,7 +49,7 @@ public:
   /// Makes a backup of what `manifest` names, whose objects are all there. Returns its name.
   expected<std::string> add(const backup_manifest& manifest);
 
-  /// Reads every object of a backup: what is wrong with them, a line each. Errors: `io`.
+  /// Reads every object of a backup: what is wrong with them, a line each; also what cannot be read.
   [[nodiscard]] std::vector<std::string> damage(const backup_manifest& manifest) const;
 
   /// The names of all backups that hold this content. Errors: `io`.
