@@ -65,7 +65,9 @@ SCENARIO("a backup in one file is written by a running server, unpacked by tar, 
     CHECK(whole.code == 0);
     restore_in_place(stage, "unpacked");
   }
-  GIVEN("the file itself") { restore_in_place(stage, "log.tar.zst"); }
+  GIVEN("the file itself") {
+    restore_in_place(stage, "log.tar.zst");
+  }
   CHECK(run_command(stage, "restore log.tar.zst").code == 1); // it is not empty any more
   stage.server.start();
   stage.reconnect();
@@ -77,18 +79,20 @@ SCENARIO("a backup in one file is written by a running server, unpacked by tar, 
   CHECK(stage.client.get(of("demo", "events?after=" + place_of(lost))).status == 409);
 }
 
-SCENARIO("a restore from a damaged or an older file than asked for leaves no log that a server starts on") {
+SCENARIO("a restore from a damaged or an older file than asked for leaves no log that a server "
+         "starts on") {
   scene stage;
   stage.run("demo", "ECHO hello");
   REQUIRE(run_command(stage, "backup log.tar.zst").code == 0);
-  const auto late = run_command(
-    stage, "restore log.tar.zst --at 2001-01-01 --data-dir " + stage.server.path("early"));
+  const auto late = run_command(stage, "restore log.tar.zst --at 2001-01-01 --data-dir "
+                                         + stage.server.path("early"));
   CHECK(late.code == 1);
   CHECK_FALSE(fs::exists(stage.server.path("early")));
   fs::resize_file(stage.server.path("log.tar.zst"),
                   fs::file_size(stage.server.path("log.tar.zst")) / 2);
   CHECK(run_command(stage, "backup --verify log.tar.zst").code == 1);
-  CHECK(run_command(stage, "restore log.tar.zst --data-dir " + stage.server.path("half")).code == 1);
+  CHECK(run_command(stage, "restore log.tar.zst --data-dir " + stage.server.path("half")).code
+        == 1);
   const auto refused =
     run_command(stage, "verify demo --offline --data-dir " + stage.server.path("half"));
   CHECK(refused.code != 0);
@@ -138,7 +142,8 @@ SCENARIO("backups that are made while writers write and retention removes are al
   CHECK(reason == "epoch");
 }
 
-SCENARIO("a passive server on a restored log starts no task, sends no webhook and removes nothing") {
+SCENARIO(
+  "a passive server on a restored log starts no task, sends no webhook and removes nothing") {
   webhook_receiver receiver;
   server_options how;
   how.environment["TIDEMARK_WEBHOOKS_ALLOW_PRIVATE"] = "true";
@@ -157,7 +162,8 @@ SCENARIO("a passive server on a restored log starts no task, sends no webhook an
           == 201);
   const auto running = stage.submit("demo", "TOOL touch started\nPAUSE 60000");
   stage.submit("demo", "TOOL touch ran-by-itself");
-  REQUIRE(poll_until([&] { return turns_in(stage, "running") == 1 && turns_in(stage, "queued") == 1; }));
+  REQUIRE(
+    poll_until([&] { return turns_in(stage, "running") == 1 && turns_in(stage, "queued") == 1; }));
   receiver.answer_with(503); // what it has not taken yet must not come in the drill
   REQUIRE(run_command(stage, "backup backups").code == 0);
   stage.server.kill();
@@ -184,7 +190,8 @@ SCENARIO("a passive server on a restored log starts no task, sends no webhook an
     stage.server.set_environment("TIDEMARK_SERVER_PASSIVE", "false");
     stage.kill_and_restart();
     CHECK(receiver.wait([&](const auto& so_far) { return so_far.size() > pushed; }));
-    CHECK(poll_until([&] { return fs::exists(stage.server.workspace("demo") + "/ran-by-itself"); }));
+    CHECK(
+      poll_until([&] { return fs::exists(stage.server.workspace("demo") + "/ran-by-itself"); }));
     CHECK(poll_until([&] { return turns_in(stage, "queued") == 0; }));
     CHECK(poll_until([&] { return !stage.events("demo", "types=events.removed").empty(); }));
   }
