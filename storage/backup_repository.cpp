@@ -140,7 +140,7 @@ std::vector<std::string> backup_repository::damage(const backup_manifest& manife
     const auto read = files::read_pieces(path, object_piece_bytes, [&](std::string_view piece) {
       hasher.add(piece);
       bytes += piece.size();
-      return true;
+      return bytes <= file.bytes; // it may have become endless
     });
     const auto hash = hasher.end();
     std::error_code code;

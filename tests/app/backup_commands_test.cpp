@@ -131,6 +131,20 @@ SCENARIO(
     CHECK_THAT(restored.err, Catch::Contains(name));
 }
 
+SCENARIO("an object that has become endless is found out without being read to its end") {
+  const backed_up_log on;
+  const auto blob = on.shared_blob();
+  constexpr std::uintmax_t terabyte = 1ULL << 40; // of holes
+  std::filesystem::resize_file(on.repository().object(blob.hash), terabyte);
+  const auto checked = run_backup_command({"backup", on.backups, "--verify"});
+  CHECK(checked.code == exit_failed);
+  CHECK_THAT(checked.out, Catch::Contains("DAMAGED") && Catch::Contains(to_hex(blob.hash)));
+  const auto restored =
+    run_backup_command({"restore", on.backups, "--data-dir", on.path("restored")});
+  CHECK(restored.code == exit_failed);
+  CHECK_THAT(restored.err, Catch::Contains(to_hex(blob.hash)));
+}
+
 SCENARIO("a list of files that was altered restores nothing and writes nowhere") {
   const backed_up_log on;
   const auto list = on.path("backups/backups/" + on.names().back() + ".json");

@@ -102,9 +102,10 @@ SCENARIO("backups that are made while writers write and retention removes are al
   server_options how;
   how.arguments = {"--retain-turns", "2", "--retain-sweep", "20ms"};
   scene stage(how);
-  for (int i = 0; i < 60; ++i)
-    stage.submit("w" + std::to_string(i % 3), "WORDS 60");
   for (int i = 0; i < 5; ++i) {
+    stage.submit("w1", "WORDS 400"); // is written while the others end, rest, and are cut
+    stage.submit("w2", "WORDS 400");
+    stage.run("w0", "WORDS 60");
     const auto done = run_command(stage, "backup backups");
     INFO(done.out);
     CHECK(done.code == 0);
