@@ -47,6 +47,7 @@ using delivered_atom = caf::atom_constant<caf::atom("delivered")>;
 using close_atom = caf::atom_constant<caf::atom("close")>;
 using remove_atom = caf::atom_constant<caf::atom("remove")>;
 using step_atom = caf::atom_constant<caf::atom("step")>;
+using forget_atom = caf::atom_constant<caf::atom("forget")>;
 
 /// The outcome of one append with the events as they now stand in the log.
 struct append_reply {
@@ -71,6 +72,8 @@ using probe_ptr = std::shared_ptr<const probe_result>;
 
 /// What a turn changed, as a patch.
 using patch_ptr = std::shared_ptr<const expected<std::string>>;
+using turn_ids_ptr = std::shared_ptr<const std::vector<std::string>>;
+using forgotten_ptr = std::shared_ptr<const expected<void>>;
 
 } // namespace tidemark
 
@@ -85,6 +88,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summary_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::summaries_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::probe_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::patch_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::turn_ids_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::forgotten_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::stop_force)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shell_info_ptr)
@@ -156,10 +161,12 @@ using agent_probe_actor = caf::typed_actor<
   /// Probe now; bounded in time.
   caf::replies_to<probe_atom>::with<probe_ptr>, caf::replies_to<stop_atom>::with<bool>>;
 
-/// Reads what turns changed from what was recorded of them (one, on the agents' I/O thread).
+/// Reads what turns changed from what was recorded of them, and removes it (one, on the agents' I/O thread).
 using patch_reader_actor = caf::typed_actor<
   /// Of a workspace and a turn; bounded in time.
   caf::replies_to<read_atom, std::string, std::string>::with<patch_ptr>,
+  /// Remove what was recorded of these turns of a workspace (most_forgotten at most); bounded in time.
+  caf::replies_to<forget_atom, std::string, turn_ids_ptr>::with<forgotten_ptr>,
   caf::replies_to<stop_atom>::with<bool>>;
 
 /// Removes what is not to be kept any more (one, own thread of low priority): looks at one workspace

@@ -1,9 +1,13 @@
 #include "actors/janitor.hpp"
 
+#include "actors/turn_files.hpp"
 #include "actors/workspace_core.hpp"
 #include "base/logging.hpp"
 #include "base/thread_priority.hpp"
+#include "base/units.hpp"
 #include "replay/audit_terms.hpp"
+#include "replay/retention.hpp"
+#include "replay/total_retention.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
@@ -15,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tidemark {
 namespace {
@@ -25,8 +30,10 @@ constexpr std::size_t bytes_a_step = 4 << 20;
 struct chore {
   std::string workspace;
   retention_rules rules;
-  std::optional<removal_note> told; ///< being carried out
-  offset next;                      ///< where to go on emptying deltas
+  std::optional<removal_plan> wanted; ///< by the limit for all: to be told
+  std::optional<removal_note> told;   ///< being carried out
+  offset forgotten;                   ///< what was recorded of turns up to here has gone
+  offset next;                        ///< where to go on emptying deltas
 };
 
 struct janitor_state {
@@ -36,6 +43,8 @@ struct janitor_state {
   std::optional<janitor_deps> deps;
   std::map<stream_id, stream_outline> outlines;
   std::deque<chore> todo; // the first one is at hand
+  bool total_seen_to = false; // in this sweep
+  bool is_over = false;       // the limit for all could not be kept last time
   bool stands_back = false;
 
   // -- sweeps ----------------------------------------------------------------
@@ -43,16 +52,25 @@ struct janitor_state {
   void sweep() {
     if (!std::exchange(stands_back, true))
       lower_priority_of_this_thread();
+    total_seen_to = deps->total_bytes == 0;
     self->request(deps->directory, caf::infinite, list_atom::value)
       .then(
         [this](const summaries_ptr& all) {
           for (const auto& each : *all)
-            if (const auto rules = rules_with(deps->rules, each.retain); !rules.keep_all())
-              todo.push_back({each.id, rules, std::nullopt, {}});
+            if (auto rules = rules_with(deps->rules, each.retain);
+                !rules.keep_all() || deps->total_bytes > 0)
+              add_chore(each.id, rules);
           forget_strangers();
           step();
         },
         [this](const caf::error&) { step(); });
+  }
+
+  chore& add_chore(const std::string& workspace, const retention_rules& rules) {
+    auto& added = todo.emplace_back();
+    added.workspace = workspace;
+    added.rules = rules;
+    return added;
   }
 
   /// What has no rule any more needs no outline.
@@ -65,7 +83,34 @@ struct janitor_state {
     outlines = std::move(kept);
   }
 
+  /// Every workspace keeps to its rules; now all of them to the limit.
+  void see_to_total() {
+    std::vector<std::string> names;
+    std::vector<const stream_outline*> of;
+    for (const auto& stream : deps->log.streams())
+      if (const auto known = outlines.find(stream.id); known != outlines.end() && !stream.ended) {
+        names.push_back(stream.name);
+        of.push_back(&known->second);
+      }
+    auto plan = plan_total(of, deps->total_bytes);
+    auto kept = plan.bytes;
+    for (auto& [place, removal] : plan.removals) {
+      kept -= std::min(kept, removal.note.bytes);
+      add_chore(names[place], {}).wanted = std::move(removal);
+    }
+    deps->metrics.bytes_kept(kept, plan.beyond);
+    if (plan.beyond > 0 && !is_over)
+      logging::warning("janitor",
+                       "the events of all workspaces stay {} bytes beyond retain.total_bytes ({}): what is left "
+                       "are turns that are not over, results that were not delivered, and the last turn of "
+                       "each workspace",
+                       plan.beyond, show_bytes(deps->total_bytes));
+    is_over = plan.beyond > 0;
+  }
+
   void step() {
+    if (todo.empty() && !std::exchange(total_seen_to, true))
+      see_to_total();
     if (todo.empty()) {
       self->delayed_send(self, deps->every, tick_atom::value);
       return;
@@ -96,12 +141,20 @@ struct janitor_state {
       return {};
     }
     auto& outline = outlines.try_emplace(stream->id, stream->trimmed).first->second;
-    if (at.told)
-      return at.told->what == removal_kind::turns ? trim(at, *stream, outline)
-                                                  : empty(at, *stream, outline);
+    if (at.told && at.told->what == removal_kind::deltas)
+      return empty(at, *stream, outline);
+    if (at.told) {
+      if (auto turns = recorded_turns(at, outline); !turns->empty()) {
+        forget_recordings(at, std::move(turns));
+        return {};
+      }
+      return trim(at, *stream, outline);
+    }
     if (outline.seen() < stream->head)
       return look_at(*stream, outline);
-    if (const auto owed = outline.owed_trim()) {
+    if (at.wanted) {
+      tell(at, *std::exchange(at.wanted, std::nullopt));
+    } else if (const auto owed = outline.owed_trim()) {
       at.told.emplace();
       at.told->to = *owed;
       step_later();
@@ -147,7 +200,7 @@ struct janitor_state {
           logging::info("janitor", "{}: removing {} of {} events up to {} ({})",
                         todo.front().workspace, to_string(note.what), note.count, note.to.value,
                         note.reason);
-          deps->metrics.bytes_removed(note.bytes);
+          deps->metrics.bytes_removed(note.reason, note.bytes);
           todo.front().told = note;
           todo.front().next = note.from;
           step_later();
@@ -164,6 +217,40 @@ struct janitor_state {
   }
 
   // -- removals --------------------------------------------------------------
+
+  /// The turns that go and that something may be recorded of.
+  turn_ids_ptr recorded_turns(chore& at, const stream_outline& outline) const {
+    std::vector<std::string> out;
+    for (const auto& turn : outline.turns()) {
+      if (!deps->recordings || turn.first > at.told->to || out.size() == most_forgotten)
+        break;
+      if (turn.first <= at.forgotten)
+        continue;
+      at.forgotten = turn.first;
+      out.push_back(turn.id);
+    }
+    return std::make_shared<const std::vector<std::string>>(std::move(out));
+  }
+
+  /// Before the events: as long as these are there, a look after a crash knows of the turns.
+  void forget_recordings(const chore& at, turn_ids_ptr turns) {
+    const auto left_there = [this, name = at.workspace](const std::string& why) {
+      logging::warning("janitor",
+                       "{}: what agent.snapshots recorded of turns that go stays where it is: {}", name,
+                       why);
+      step_later();
+    };
+    self
+      ->request(deps->recordings, caf::infinite, forget_atom::value, at.workspace, std::move(turns))
+      .then(
+        [this, left_there](const forgotten_ptr& reply) {
+          if (*reply)
+            step_later();
+          else
+            left_there(reply->error().describe());
+        },
+        [left_there](const caf::error&) { left_there("git is not run any more"); });
+  }
 
   expected<void> trim(chore& at, const stream_info& stream, stream_outline& outline) {
     const auto to = std::min(at.told->to, offset{stream.head.value - 1});
@@ -182,9 +269,10 @@ struct janitor_state {
       return tl::unexpected(read.error());
     const auto last = std::max(what->last, stream.trimmed);
     carry_out(std::move(what), [this, last, to, &outline] {
-      outline.forget_events(last);
-      if (last >= to)
-        todo.front().told.reset();
+      if (last < to)
+        return;
+      outline.forget_events(to);
+      todo.front().told.reset();
     });
     return {};
   }

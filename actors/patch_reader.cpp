@@ -30,7 +30,15 @@ public:
         read(workspace, turn, promise);
         return promise;
       },
+      [this](forget_atom, const std::string& workspace, const turn_ids_ptr& turns) {
+        auto promise = make_response_promise();
+        forget(workspace, *turns, promise);
+        return promise;
+      },
       [this](done_atom, std::uint64_t number, const patch_ptr& patch) { settle(number, patch); },
+      [this](done_atom, std::uint64_t number, const forgotten_ptr& how) {
+        settle_removal(number, how);
+      },
       [this](stop_atom) {
         quit();
         return true;
@@ -45,6 +53,10 @@ public:
       fail(errc::unavailable, "the server is stopping"));
     for (auto& [number, each] : std::exchange(readings_, {}))
       each.promise.deliver(stopped);
+    const auto stopped_too = std::make_shared<const expected<void>>(
+      fail(errc::unavailable, "the server is stopping"));
+    for (auto& [number, each] : std::exchange(removals_, {}))
+      each.promise.deliver(stopped_too);
     asio_actor::on_exit();
   }
 
@@ -71,6 +83,27 @@ private:
       });
   }
 
+  void forget(const std::string& workspace, const std::vector<std::string>& turns,
+              caf::response_promise promise) {
+    const auto number = ++last_;
+    auto& mine = removals_[number];
+    mine.promise = std::move(promise);
+    mine.script = forget_turn_files(
+      *runtime_, workspace, turns, [this, number](const expected<void>& how) {
+        context(unit_);
+        send(caf::actor_cast<caf::actor>(this), done_atom::value, number,
+             forgotten_ptr{std::make_shared<const expected<void>>(how)});
+      });
+  }
+
+  void settle_removal(std::uint64_t number, const forgotten_ptr& how) {
+    const auto found = removals_.find(number);
+    if (found == removals_.end())
+      return;
+    found->second.promise.deliver(how);
+    removals_.erase(found);
+  }
+
   void settle(std::uint64_t number, const patch_ptr& patch) {
     const auto found = readings_.find(number);
     if (found == readings_.end())
@@ -81,7 +114,12 @@ private:
 
   asio_unit* unit_;
   agent_runtime* runtime_;
+  struct removal {
+    caf::response_promise promise;
+    std::unique_ptr<git_script> script;
+  };
   std::map<std::uint64_t, reading> readings_;
+  std::map<std::uint64_t, removal> removals_;
   std::uint64_t last_ = 0;
 };
 

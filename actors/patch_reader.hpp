@@ -6,7 +6,7 @@
 
 namespace tidemark {
 
-/// Reads patches of turns, a few at a time. Pinned to `unit`, the agents' I/O thread.
+/// Reads patches of turns, a few at a time, and removes what was recorded of turns that go. Pinned to `unit`, the agents' I/O thread.
 patch_reader_actor spawn_patch_reader(caf::actor_system& system, asio_unit& unit,
                                       agent_runtime& runtime);
 

@@ -86,6 +86,25 @@ std::string patch_script() {
     "$before" "$after" || exit 2)sh");
 }
 
+/// Removes what was recorded of the turns $2, which are told apart by blanks. What git packed (files too
+/// large to be loose) is packed anew without it.
+constexpr auto forget = R"sh(
+set -u
+for GIT_DIR in "$1"/*.git; do
+  [ -s "$GIT_DIR/root" ] || continue
+  export GIT_DIR
+  prefixes=$(printf ' refs/turns/%s' $2)
+  git for-each-ref --format='delete %(refname)' $prefixes | git update-ref --stdin || exit
+  for pack in "$GIT_DIR"/objects/pack/*.pack; do
+    if [ -e "$pack" ]; then
+      git repack -q -A -d --unpack-unreachable=1.hour.ago || exit
+    fi
+    break
+  done
+  git prune --expire=1.hour.ago || exit
+done
+)sh";
+
 std::string store_of(const agent_options& options, const std::string& workspace) {
   std::error_code ignored;
   // `.` begins no workspace id, so it cannot meet an agent's directory.
@@ -169,6 +188,20 @@ void turn_files::compare(std::function<void(std::optional<agent_event>)> done) {
         data["incomplete"] = incomplete_;
         done(changes_event(std::move(data)));
       });
+}
+
+std::unique_ptr<git_script> forget_turn_files(agent_runtime& runtime, const std::string& workspace,
+                                              const std::vector<std::string>& turns,
+                                              std::function<void(expected<void>)> done) {
+  git_script::job job;
+  job.script = forget;
+  job.arguments = {store_of(runtime.options, workspace), fmt::format("{}", fmt::join(turns, " "))};
+  job.directory = runtime.options.state_directory;
+  job.limit = runtime.options.snapshot_limit;
+  return std::make_unique<git_script>(
+    runtime, std::move(job), [done = std::move(done)](const expected<git_script::outcome>& result) {
+      done(result ? expected<void>{} : tl::make_unexpected(result.error()));
+    });
 }
 
 turn_patch::turn_patch(agent_runtime& runtime, const std::string& workspace,

@@ -3,10 +3,12 @@
 #include "actors/agent_runtime.hpp"
 #include "actors/git_script.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tidemark {
 
@@ -57,5 +59,15 @@ public:
 private:
   std::unique_ptr<git_script> script_;
 };
+
+/// How many turns are forgotten at a time.
+inline constexpr std::size_t most_forgotten = 1000;
+
+/// Removes what was recorded of these turns, and the copies of files that nothing else needs: at once
+/// those that are older than an hour, younger ones with a later call, because a turn that runs may be
+/// about to need them. On the agents' I/O thread. `done` is called once, later. Errors: those of git_script.
+std::unique_ptr<git_script> forget_turn_files(agent_runtime& runtime, const std::string& workspace,
+                                              const std::vector<std::string>& turns,
+                                              std::function<void(expected<void>)> done);
 
 } // namespace tidemark

@@ -290,6 +290,8 @@ private:
       spawn_webhooks(actors_, {log_, events_, directory_, metrics_, *webhook_sender_, pushing});
     if (!what_.passive) {
       janitor_deps upkeep{log_, writer_, directory_, metrics_, what_.retain};
+      upkeep.total_bytes = what_.retain_total;
+      upkeep.recordings = patches_;
       upkeep.every = what_.retain_sweep;
       janitor_ = spawn_janitor(actors_, std::move(upkeep));
     }

@@ -50,6 +50,7 @@ const label_values kill_reasons{"cancel",  "interrupt", "silence",  "mute",     
 const label_values components{"workspace", "agent_session", "directory", "shell",
                               "http",      "log",           "probe",     "other"};
 const label_values removal_kinds{"events", "deltas"};
+const label_values removal_reasons{"age", "bytes", "turns", "deltas", "total_bytes"};
 const label_values methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"};
 const label_values webhook_outcomes{"delivered", "failed", "dead"};
 const label_values shell_ends{"program", "client", "disconnect", "idle", "server"};
@@ -143,8 +144,14 @@ struct instruments::families {
                               error_codes};
   counter_set removed{r, "tidemark_log_events_removed_total",
                       "Events that retention took, whole or what they held", "what", removal_kinds};
-  Counter& removed_bytes =
-    counter(r, "tidemark_log_bytes_removed_total", "Bytes of events that retention took");
+  counter_set removed_bytes{r, "tidemark_log_bytes_removed_total",
+                            "Bytes of events that retention took, by the rule that asked for it",
+                            "reason", removal_reasons};
+  Gauge& kept_bytes = gauge(r, "tidemark_log_kept_bytes",
+                            "With retain.total_bytes: bytes of all workspaces' events that are to "
+                            "stay, at the last look");
+  Gauge& kept_beyond = gauge(r, "tidemark_log_kept_beyond_bytes",
+                             "How much of these is beyond retain.total_bytes, because no more may go");
   Gauge& accepting = gauge(r, "tidemark_log_accepting",
                            "1 while the log accepts appends, 0 while it is latched or full");
   Gauge& log_bytes = gauge(r, "tidemark_log_size_bytes", "Size of the log's files");
@@ -331,8 +338,13 @@ void instruments::events_removed(std::size_t whole, std::size_t emptied) {
   families_->removed.at("deltas").Increment(static_cast<double>(emptied));
 }
 
-void instruments::bytes_removed(std::size_t bytes) {
-  families_->removed_bytes.Increment(static_cast<double>(bytes));
+void instruments::bytes_removed(std::string_view reason, std::size_t bytes) {
+  families_->removed_bytes.at(reason).Increment(static_cast<double>(bytes));
+}
+
+void instruments::bytes_kept(std::size_t bytes, std::size_t beyond) {
+  families_->kept_bytes.Set(static_cast<double>(bytes));
+  families_->kept_beyond.Set(static_cast<double>(beyond));
 }
 
 void instruments::log_accepting(bool accepting) {

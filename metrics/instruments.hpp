@@ -45,8 +45,11 @@ public:
   void log_accepting(bool accepting);
   /// By retention: whole events, and events that lost what they held.
   void events_removed(std::size_t whole, std::size_t emptied);
-  /// Bytes of what `events.removed` events told of.
-  void bytes_removed(std::size_t bytes);
+  /// Bytes of what `events.removed` events told of, for which `reason`: age, bytes, turns, deltas or
+  /// total_bytes.
+  void bytes_removed(std::string_view reason, std::size_t bytes);
+  /// With `retain.total_bytes`: of all workspaces' events, and how much of it is beyond the limit.
+  void bytes_kept(std::size_t bytes, std::size_t beyond);
   /// Asked at each scrape: bytes on disk, WAL bytes, stored streams, head position, free bytes.
   struct log_gauges {
     std::uint64_t bytes = 0, wal_bytes = 0, streams = 0, head = 0, free_bytes = 0;

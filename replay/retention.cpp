@@ -26,37 +26,60 @@ std::string reason_for(const outlined_turn& turn, std::size_t left, std::uint64_
 
 } // namespace
 
+const outlined_turn* trim_walk::next() const {
+  const auto& turns = of_.turns();
+  if (taken_ + 1 >= turns.size())
+    return nullptr;
+  const auto& turn = turns[taken_];
+  return turn.over && !turn.owes_result ? &turn : nullptr;
+}
+
+void trim_walk::take() {
+  const auto& turn = of_.turns()[taken_++];
+  if (!newest_ || turn.last > newest_->last)
+    newest_ = &turn;
+  until_ = std::max(until_, turn.ended);
+  const auto& after = of_.turns()[taken_];
+  const offset before_it{after.first.value - 1};
+  if (after.first > newest_->last)
+    cut_ = cut{newest_->last, newest_->hash, taken_bytes(), until_};
+  else if (before_it > of_.trimmed() && of_.bytes_before(after) >= taken_bytes() / 2
+           && of_.bytes_before(after) > cut_bytes())
+    cut_ = cut{before_it, after.hash_before, of_.bytes_before(after), until_};
+}
+
+std::uint64_t trim_walk::taken_bytes() const {
+  return newest_ ? of_.bytes_up_to(*newest_) : 0;
+}
+
+std::optional<removal_plan> trim_walk::plan(std::string reason, json policy) const {
+  if (!cut_)
+    return std::nullopt;
+  removal_note note;
+  note.what = removal_kind::turns;
+  note.from = of_.trimmed().next();
+  note.to = cut_->to;
+  note.count = note.to.value - of_.trimmed().value;
+  note.bytes = cut_->bytes;
+  note.reason = std::move(reason);
+  note.policy = std::move(policy);
+  note.hash = cut_->hash;
+  return removal_plan{std::move(note), cut_->until};
+}
+
 std::optional<removal_plan> plan_trim(const stream_outline& of, const retention_rules& rules,
                                       timestamp now) {
-  const auto& turns = of.turns();
-  std::optional<removal_plan> plan;
-  const outlined_turn* newest = nullptr; // which has the last event of the turns so far
-  timestamp until;
-  for (std::size_t i = 0; i + 1 < turns.size(); ++i) {
-    const auto& turn = turns[i];
-    if (!turn.over || turn.owes_result)
+  trim_walk walk{of};
+  std::string reason;
+  auto left = of.turns().size();
+  while (const auto* turn = walk.next()) {
+    auto why = reason_for(*turn, left--, of.bytes() - std::min(of.bytes(), walk.taken_bytes()), rules, now);
+    if (why.empty())
       break;
-    const auto before = newest ? of.bytes_up_to(*newest) : 0;
-    auto reason = reason_for(turn, turns.size() - i, of.bytes() - before, rules, now);
-    if (reason.empty())
-      break;
-    if (!newest || turn.last > newest->last)
-      newest = &turn;
-    until = std::max(until, turn.ended);
-    if (turns[i + 1].first < newest->last)
-      continue; // the next was queued while these ran: only together
-    removal_note note;
-    note.what = removal_kind::turns;
-    note.from = of.trimmed().next();
-    note.to = newest->last;
-    note.count = note.to.value - of.trimmed().value;
-    note.bytes = of.bytes_up_to(*newest);
-    note.reason = std::move(reason);
-    note.policy = to_json(rules);
-    note.hash = newest->hash;
-    plan = removal_plan{std::move(note), until};
+    reason = std::move(why);
+    walk.take();
   }
-  return plan;
+  return walk.plan(std::move(reason), to_json(rules));
 }
 
 std::optional<removal_plan> plan_deltas(const stream_outline& of, const retention_rules& rules,

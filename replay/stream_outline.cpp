@@ -4,6 +4,7 @@
 #include "storage/removal_note.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace tidemark {
@@ -25,6 +26,21 @@ std::string item_id(const json& data) {
            : string_or(object_at(data, "item"), "id");
 }
 
+/// Takes off what lies up to `last`, as if its bytes were spread evenly.
+void cut_off(delta_stretch& from, offset last) {
+  if (from.first > last)
+    return;
+  const auto left = from.last.value - last.value;
+  const auto all = from.last.value - from.first.value + 1;
+  const auto part = [&](std::uint64_t of) {
+    return static_cast<std::uint64_t>(static_cast<double>(of) * static_cast<double>(left)
+                                      / static_cast<double>(all));
+  };
+  from.first = last.next();
+  from.count = std::max<std::uint64_t>(part(from.count), 1);
+  from.bytes = part(from.bytes);
+}
+
 std::uint64_t size_of(const event_view& e) {
   return e.data.size() + e.raw.size();
 }
@@ -33,6 +49,10 @@ std::uint64_t size_of(const event_view& e) {
 
 std::uint64_t stream_outline::bytes_up_to(const outlined_turn& turn) const {
   return turn.bytes - std::min(turn.bytes, gone_bytes_);
+}
+
+std::uint64_t stream_outline::bytes_before(const outlined_turn& turn) const {
+  return turn.start_bytes - std::min(turn.start_bytes, gone_bytes_);
 }
 
 outlined_turn* stream_outline::find(std::string_view id) {
@@ -46,6 +66,7 @@ void stream_outline::add(const event_view& e) {
   if (e.type.starts_with("item."))
     follow_deltas(e);
   follow_turn(e);
+  last_hash_ = e.hash ? *e.hash : digest{};
   if (e.type != removal_event_type)
     return;
   const auto data = parse_json(e.data);
@@ -66,6 +87,8 @@ void stream_outline::follow_turn(const event_view& e) {
     turn = &turns_.emplace_back();
     turn->id = e.turn;
     turn->first = e.at;
+    turn->hash_before = last_hash_;
+    turn->start_bytes = bytes_ - size_of(e);
     const auto data = parse_json(e.data);
     turn->holds_result = data && bool_or(object_at(*data, "options"), "holds_result", false);
   }
@@ -121,30 +144,38 @@ std::optional<std::pair<offset, offset>> stream_outline::owed_deltas() const {
 
 void stream_outline::forget_events(offset last) {
   trimmed_ = std::max(trimmed_, last);
-  while (!turns_.empty() && turns_.front().last <= trimmed_) {
-    gone_bytes_ = std::max(gone_bytes_, turns_.front().bytes);
-    places_.erase(turns_.front().id);
+  while (!turns_.empty() && turns_.front().first <= trimmed_) {
+    const auto& gone = turns_.front();
+    gone_bytes_ = std::max(gone_bytes_, gone.last <= trimmed_ ? gone.bytes : gone.start_bytes);
+    places_.erase(gone.id);
     turns_.pop_front();
     ++forgotten_turns_;
   }
-  while (!deltas_.empty() && deltas_.front().last <= trimmed_)
-    deltas_.pop_front();
+  if (!turns_.empty() && turns_.front().first == trimmed_.next())
+    gone_bytes_ = std::max(gone_bytes_, turns_.front().start_bytes);
+  std::erase_if(deltas_, [&](const auto& stretch) { return stretch.last <= trimmed_; });
+  for (auto& stretch : deltas_)
+    cut_off(stretch, trimmed_);
 }
 
 void stream_outline::forget_deltas(offset last) {
-  // What went lies before the end of each turn behind it: the turns' sums shrink along.
-  std::uint64_t gone = 0;
-  auto stretch = deltas_.begin();
-  for (auto& turn : turns_) {
-    for (; stretch != deltas_.end() && stretch->last <= last && stretch->last < turn.last;
-         ++stretch)
-      gone += stretch->bytes;
-    turn.bytes -= std::min(turn.bytes, gone);
-  }
+  const auto end = std::ranges::find_if(deltas_, [&](const auto& each) { return each.last > last; });
+  // What went lies before the places of turns behind it, whose sums shrink along.
+  const auto shrink = [&](offset outlined_turn::*place, std::uint64_t outlined_turn::*sum) {
+    std::uint64_t gone = 0;
+    auto stretch = deltas_.begin();
+    for (auto& turn : turns_) {
+      for (; stretch != end && stretch->last < turn.*place; ++stretch)
+        gone += stretch->bytes;
+      turn.*sum -= std::min(turn.*sum, gone);
+    }
+  };
+  shrink(&outlined_turn::last, &outlined_turn::bytes);
+  shrink(&outlined_turn::first, &outlined_turn::start_bytes);
+  const auto gone = std::accumulate(deltas_.begin(), end, std::uint64_t{0},
+                                    [](auto sum, const auto& each) { return sum + each.bytes; });
   bytes_ -= std::min(bytes_, gone);
-  while (stretch != deltas_.end() && stretch->last <= last)
-    ++stretch;
-  deltas_.erase(deltas_.begin(), stretch);
+  deltas_.erase(deltas_.begin(), end);
 }
 
 } // namespace tidemark

@@ -2,6 +2,7 @@
 
 #include "storage/event.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -17,9 +18,11 @@ struct outlined_turn {
   std::string id;
   offset first;  ///< its `turn.queued`
   offset last;   ///< the newest event that belongs to it
-  digest hash{}; ///< of event `last`
+  digest hash{};        ///< of event `last`
+  digest hash_before{}; ///< of the event before `first`, if that is there
   timestamp ended;
-  std::uint64_t bytes = 0; ///< see stream_outline::bytes_up_to
+  std::uint64_t bytes = 0;       ///< see stream_outline::bytes_up_to
+  std::uint64_t start_bytes = 0; ///< see stream_outline::bytes_before
   bool over = false;       ///< its `turn.completed` is there
   bool holds_result = false;
   bool owes_result = false; ///< its result is held for a client that does not have it yet
@@ -35,7 +38,7 @@ struct delta_stretch {
 };
 
 /// The events of one stream in short: its turns, and where deltas are that can go. Made by one look at
-/// all events, in order and with their raw lines, and brought up to date by those that follow. About 200
+/// all events, in order and with their raw lines, and brought up to date by those that follow. About 250
 /// bytes a turn. Pure; not thread-safe.
 class stream_outline {
 public:
@@ -50,9 +53,11 @@ public:
   [[nodiscard]] const std::deque<outlined_turn>& turns() const { return turns_; }
   [[nodiscard]] const std::deque<delta_stretch>& deltas() const { return deltas_; }
   /// Of the data and raw lines of the events that are there.
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_ - gone_bytes_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_ - std::min(bytes_, gone_bytes_); }
   /// Of these, from the first event that is there to the turn's last one.
   [[nodiscard]] std::uint64_t bytes_up_to(const outlined_turn& turn) const;
+  /// Likewise, to the event before the turn's first one.
+  [[nodiscard]] std::uint64_t bytes_before(const outlined_turn& turn) const;
   /// Items whose end is still to come: what their deltas hold must stay.
   [[nodiscard]] bool is_open(const std::string& item) const { return open_.contains(item); }
 
@@ -60,7 +65,8 @@ public:
   [[nodiscard]] std::optional<offset> owed_trim() const;
   [[nodiscard]] std::optional<std::pair<offset, offset>> owed_deltas() const;
 
-  /// Retention has removed the events up to `last`.
+  /// Retention has removed the events up to `last`, which is where a turn ends or one before a turn begins.
+  /// A turn whose beginning went is gone: what may be left of it counts as standing between turns.
   void forget_events(offset last);
   /// Retention has emptied the deltas up to `last`.
   void forget_deltas(offset last);
@@ -73,6 +79,7 @@ private:
 
   offset trimmed_;
   offset seen_;
+  digest last_hash_{};           // of event `seen_`
   std::uint64_t bytes_ = 0;      // of all that was added
   std::uint64_t gone_bytes_ = 0; // of these
   std::deque<outlined_turn> turns_;
