@@ -190,6 +190,11 @@ void turn_files::compare(std::function<void(std::optional<agent_event>)> done) {
       });
 }
 
+bool has_turn_files(const agent_options& options) {
+  std::error_code ignored;
+  return std::filesystem::exists(store_of(options, {}), ignored);
+}
+
 std::unique_ptr<git_script> forget_turn_files(agent_runtime& runtime, const std::string& workspace,
                                               const std::vector<std::string>& turns,
                                               std::function<void(expected<void>)> done) {

@@ -60,6 +60,9 @@ private:
   std::unique_ptr<git_script> script_;
 };
 
+/// Whether anything was recorded of any workspace. Looks at the disk.
+bool has_turn_files(const agent_options& options);
+
 /// How many turns are forgotten at a time.
 inline constexpr std::size_t most_forgotten = 1000;
 

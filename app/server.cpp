@@ -6,6 +6,7 @@
 #include "actors/janitor.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/shell_host.hpp"
+#include "actors/turn_files.hpp"
 #include "actors/webhooks.hpp"
 #include "app/exit_code.hpp"
 #include "app/process_limits.hpp"
@@ -280,7 +281,7 @@ private:
     deps.max_restarts = what_.workspace_restarts;
     directory_ = spawn_directory(actors_, std::move(deps));
     probe_ = agents_.spawn_probe();
-    if (what_.agent.snapshots)
+    if (what_.agent.snapshots || has_turn_files(agents_.options())) // which go with their turns
       patches_ = agents_.spawn_patch_reader();
     if (what_.shell.enabled)
       shells_ = terminals_.spawn(directory_);

@@ -1,6 +1,7 @@
 // Which turns and deltas are to be removed, for any stream.
 #include "replay/retention.hpp"
 
+#include "tests/replay/written_stream.hpp"
 #include "tests/support/seed.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,60 +13,10 @@
 #include <set>
 
 using namespace tidemark;
+using namespace tidemark::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr timestamp start{1'764'435'909'000'000'000};
-
-/// A stream that is written event by event, and its outline.
-struct written_stream {
-  std::vector<event> events;
-  stream_outline outline;
-  timestamp now = start;
-
-  offset add(std::string type, std::string turn, json data, std::string raw = {}) {
-    event e;
-    e.workspace = "w";
-    e.stream = stream_id{1};
-    e.incarnation = epoch{1};
-    e.at = offset{events.size() + 1};
-    e.time = now;
-    e.type = std::move(type);
-    e.turn = std::move(turn);
-    e.data = dump_json(data);
-    e.raw = std::make_shared<const std::string>(std::move(raw));
-    e.hash[0] = static_cast<std::uint8_t>(e.at.value);
-    e.hash[1] = static_cast<std::uint8_t>(e.at.value >> 8);
-    events.push_back(e);
-    outline.add(event_view::of(e));
-    return e.at;
-  }
-  offset queue(const std::string& turn, bool held = false) {
-    return add("turn.queued", turn, {{"options", {{"holds_result", held}}}});
-  }
-  offset start_item(const std::string& item, const std::string& turn) {
-    return add("item.started", turn, {{"item", {{"id", item}}}});
-  }
-  offset delta(const std::string& item, const std::string& turn) {
-    return add("item.delta", turn, {{"item", item}, {"text", "some text"}}, "a raw line");
-  }
-  offset end_item(const std::string& item, const std::string& turn) {
-    return add("item.completed", turn, {{"item", {{"id", item}}}});
-  }
-  offset end(const std::string& turn, const std::string& how = "succeeded") {
-    return add("turn.completed", turn, {{"outcome", how}});
-  }
-  /// A turn by itself; the offset of its end.
-  offset whole(const std::string& turn, bool held = false) {
-    queue(turn, held);
-    start_item("i" + turn, turn);
-    delta("i" + turn, turn);
-    delta("i" + turn, turn);
-    end_item("i" + turn, turn);
-    return end(turn);
-  }
-};
 
 retention_rules keep_turns(std::uint64_t count) {
   retention_rules rules;
@@ -133,7 +84,7 @@ SCENARIO("a turn whose result is not delivered stays, and what comes after it") 
   written_stream s;
   const auto first = s.whole("1");
   s.whole("2", true);
-  s.whole("3");
+  const auto third = s.whole("3");
   s.whole("4");
   const auto plan = plan_trim(s.outline, keep_turns(1), s.now);
   REQUIRE(plan);
@@ -141,8 +92,8 @@ SCENARIO("a turn whose result is not delivered stays, and what comes after it") 
   s.add("result.pending", "2", {{"turn", "2"}});
   CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == first);
   const auto delivered = s.add("result.delivered", "2", {{"turn", "2"}});
-  // Its last event lies behind turns 3 and 4, the last of which stays: so they go together or not.
-  CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == first);
+  // Its last event lies behind turn 4, which stays: that is left for a later cut.
+  CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == third);
   s.whole("5");
   CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == delivered);
 }
@@ -157,6 +108,58 @@ SCENARIO("a turn that was queued while another ran goes with it or stays with it
   CHECK_FALSE(plan_trim(s.outline, keep_turns(1), s.now));
   s.whole("3");
   CHECK_FALSE(plan_trim(s.outline, keep_turns(2), s.now));
+  CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == end);
+}
+
+SCENARIO("a workspace whose queue is never empty is cut before the next turn, if that is worth it") {
+  written_stream s;
+  s.queue("0");
+  std::vector<offset> begins;
+  for (int i = 1; i <= 20; ++i) { // each is queued while the one before runs
+    const auto before = std::to_string(i - 1);
+    s.start_item("i" + before, before);
+    begins.push_back(s.queue(std::to_string(i)));
+    s.delta("i" + before, before);
+    s.end_item("i" + before, before);
+    s.end(before);
+  }
+  const auto plan = plan_trim(s.outline, keep_turns(11), s.now);
+  REQUIRE(plan);
+  CHECK(plan->note.to == offset{begins[9].value - 1}); // turns 0 to 9 go, turn 10 stays whole
+  CHECK(plan->note.hash == s.events[plan->note.to.value - 1].hash);
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < plan->note.to.value; ++i)
+    bytes += s.events[i].data.size() + s.events[i].raw->size();
+  CHECK(plan->note.bytes == bytes);
+  const auto all = s.outline.bytes();
+  s.outline.forget_events(plan->note.to);
+  CHECK(s.outline.turns().front().id == "10");
+  CHECK(s.outline.bytes() == all - bytes);
+  // What is made of the events that are left is the same.
+  stream_outline anew{plan->note.to};
+  for (auto i = plan->note.to.value; i < s.events.size(); ++i)
+    anew.add(event_view::of(s.events[i]));
+  CHECK(anew.bytes() == s.outline.bytes());
+  CHECK(anew.turns().size() == s.outline.turns().size());
+  for (const auto* outline : {&s.outline, &anew}) {
+    const auto next = plan_trim(*outline, keep_turns(1), s.now);
+    REQUIRE(next);
+    CHECK(next->note.to == offset{begins[19].value - 1});
+  }
+}
+
+SCENARIO("turns that were all queued at once go together, not one by one without their ends") {
+  written_stream s;
+  for (const auto* turn : {"1", "2", "3", "4"})
+    s.queue(turn);
+  for (const auto* turn : {"1", "2", "3"}) {
+    s.start_item(turn, turn);
+    s.end_item(turn, turn);
+    s.end(turn);
+  }
+  CHECK_FALSE(plan_trim(s.outline, keep_turns(1), s.now));
+  const auto end = s.end("4");
+  s.whole("5");
   CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == end);
 }
 
@@ -272,7 +275,8 @@ SCENARIO("rules are written as numbers or as settings have them, and nothing els
 }
 
 SCENARIO(
-  "no plan ever touches a turn that is unfinished, undelivered or the last, nor a part of one") {
+  "no plan ever touches a turn that is unfinished, undelivered or the last, and parts of one only before "
+  "the next") {
   const auto seed = test::test_seed("retention");
   CAPTURE(seed);
   std::mt19937_64 random{seed};
@@ -330,16 +334,26 @@ SCENARIO(
       REQUIRE(to < s.events.size());
       REQUIRE(plan->note.from == s.outline.trimmed().next());
       REQUIRE(plan->note.hash == s.events[to - 1].hash);
+      std::uint64_t next_begins = 0; // of the first turn that stays whole
+      bool whole = true;
       for (const auto& [turn, at] : offsets) {
-        if (*at.begin() > to)
+        if (*at.begin() > to) {
+          next_begins = next_begins == 0 ? *at.begin() : std::min(next_begins, *at.begin());
           continue;
+        }
         CAPTURE(turn);
-        REQUIRE(*at.rbegin() <= to);
         REQUIRE(settled.contains(turn));
         REQUIRE(turn != last_turn);
+        whole = whole && *at.rbegin() <= to;
       }
-      if (below(2) == 0)
+      REQUIRE(next_begins > to);
+      if (!whole)
+        REQUIRE(next_begins == to + 1);
+      if (below(2) == 0) {
         s.outline.forget_events(plan->note.to);
+        // What is left of turns that were cut is no turn any more.
+        std::erase_if(offsets, [&](const auto& each) { return *each.second.begin() <= to; });
+      }
     }
   }
 }
