@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { Component, type ComponentChildren, type JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, forgetToken, token, tokenAsked, useToken } from "./api";
 import { EventsView } from "./events/view";
 import { connection } from "./feed";
@@ -101,6 +101,7 @@ function Header(): JSX.Element {
       </a>
     );
   };
+  const [open, setOpen] = useState(false);
   const themes: Theme[] = ["system", "light", "dark"];
   return (
     <header class="top">
@@ -118,6 +119,15 @@ function Header(): JSX.Element {
       </nav>
       <span class="grow" />
       <Pulse />
+      <button
+        class="icon menu-button"
+        aria-label={t("app.menu")}
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        ⋯
+      </button>
+      <div class={`menu ${open ? "open" : ""}`}>
       <select
         aria-label={t("app.theme")}
         value={theme.value}
@@ -146,6 +156,7 @@ function Header(): JSX.Element {
         ?
       </button>
       {token.value ? <button onClick={forgetToken}>{t("app.sign_out")}</button> : null}
+      </div>
     </header>
   );
 }
@@ -164,8 +175,8 @@ function Pulse(): JSX.Element {
 
 function Banner(): JSX.Element | null {
   const { state, detail, since } = connection.value;
-  if (state === "lost") return <p class="banner warn">{t("feed.lost", { when: clock(since) })}</p>;
-  if (state === "refused") return <p class="banner error">{t("feed.refused", { why: detail })}</p>;
+  if (state === "lost") return <p class="banner warn" role="alert">{t("feed.lost", { when: clock(since) })}</p>;
+  if (state === "refused") return <p class="banner error" role="alert">{t("feed.refused", { why: detail })}</p>;
   return null;
 }
 

@@ -22,6 +22,8 @@ export class Server {
   #child;
   directory = mkdtempSync(join(tmpdir(), "tidemark-ui-"));
   port = 0;
+  /** Further settings, as variables. */
+  settings = {};
 
   constructor(bin) {
     this.#bin = bin;
@@ -42,6 +44,7 @@ export class Server {
       TIDEMARK_DATA_DIR: join(this.directory, "data"),
       WORKSPACE_ROOT: join(this.directory, "workspaces"),
       SETTINGS_PATH: join(this.directory, "settings.json"),
+      ...this.settings,
     });
     const child = spawn(join(this.#bin, "tidemark"), ["serve"], {
       env,
