@@ -80,7 +80,8 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
         fill: each.kind === "line" ? undefined : colour(each.colour),
         width: each.kind === "line" ? 1.5 : 0,
         paths: each.kind === "line" ? undefined : bars,
-        points: { show: false },
+        // Of a line that has just begun, which is too short to be seen, the points are.
+        points: each.kind === "line" ? {} : { show: false },
       })),
     ],
   };

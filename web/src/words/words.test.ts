@@ -18,7 +18,7 @@ function all(pattern: RegExp, where = sources): string[] {
 describe("the words of the page", () => {
   it("are there in both languages, with the same places for values", () => {
     expect(Object.keys(zh).sort()).toEqual(Object.keys(en).sort());
-    const places = (words: string) => all(/\{(\w+)\}/g, words).sort();
+    const places = (words: string) => all(/\{(\w+)[|}]/g, words).sort();
     for (const [key, words] of Object.entries(en)) {
       const other = zh[key as keyof typeof en];
       expect(other.trim(), key).not.toBe("");

@@ -108,7 +108,9 @@ export class SpaceFeed {
     const missing = () => {
       const at = this.at.value;
       const oldest = this.events[0];
-      return at !== null && oldest !== undefined && oldest.offset > Math.max(this.first, at - context);
+      return (
+        at !== null && oldest !== undefined && oldest.offset > Math.max(this.first, at - context)
+      );
     };
     while (missing() && (await this.readEarlier()));
   }

@@ -131,7 +131,11 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
             <p class="line warn">{t("space.gap", { reason: feed.gap.value })}</p>
           ) : null}
           {more ? (
-            <button class="link earlier" disabled={feed.reading.value} onClick={() => void earlier()}>
+            <button
+              class="link earlier"
+              disabled={feed.reading.value}
+              onClick={() => void earlier()}
+            >
               {t(feed.reading.value ? "list.loading" : "space.earlier", {
                 n: count(feed.earlier || hidden),
               })}

@@ -34,7 +34,8 @@ const listInterval = 30_000;
 const paintInterval = 200;
 const mostTurns = 20_000;
 const recent = 2000; // events that tell of each workspace what came last
-const heard = "turn.*,permission.*,question.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
+const heard =
+  "turn.*,permission.*,question.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
 
 export function emptySpace(id: string): Space {
   return {
