@@ -12,6 +12,7 @@ struct webhook_options {
   std::chrono::milliseconds first_retry{1'000}; ///< after the first failure; then doubled
   std::chrono::milliseconds longest_retry{5 * 60'000};
   std::size_t max_transfers = 32; ///< deliveries at a time, over all webhooks
+  bool enabled = true;            ///< false: nothing is delivered (`server.passive`)
 };
 
 } // namespace tidemark

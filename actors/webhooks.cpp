@@ -77,6 +77,8 @@ struct webhooks_state {
   }
 
   void serve(const hook_key& key, const consumer& who) {
+    if (!deps->options.enabled)
+      return;
     hook fresh;
     fresh.push = *who.push;
     fresh.incarnation = who.incarnation;
