@@ -123,8 +123,8 @@ actor_stage::~actor_stage() {
   stop();
 }
 
-void actor_stage::keep(retention_rules rules) {
-  janitor_deps deps{*log, writer_, directory_, metrics, rules};
+void actor_stage::keep(retention_rules rules, std::uint64_t total_bytes) {
+  janitor_deps deps{*log, writer_, directory_, metrics, rules, total_bytes};
   deps.every = 20ms;
   deps.pause = 0ms;
   deps.events_a_step = 3;

@@ -53,8 +53,9 @@ public:
   /// Delivers webhooks from here on. `sender` outlives the stage and holds nothing when it ends.
   void serve_webhooks(webhook_sender& sender, webhook_options how);
   void webhook_changed(const std::string& workspace, const std::string& name);
-  /// Begins to remove what these rules, or a workspace's own, do not keep.
-  void keep(retention_rules rules);
+  /// Begins to remove what these rules, or a workspace's own, do not keep, and what of all workspaces
+  /// goes beyond `total_bytes`, unless that is 0.
+  void keep(retention_rules rules, std::uint64_t total_bytes = 0);
   /// Stops everything in order. True if the directory said that all is durable.
   bool stop();
   /// The first half of it, while clients still talk to the directory.

@@ -169,3 +169,45 @@ SCENARIO("no workspace is made by asking for a change of its rules") {
   actor_stage stage;
   CHECK(stage.ask("nobody", configure_workspace{}, false).error().code == errc::not_found);
 }
+
+SCENARIO("all workspaces together keep to a limit: the turns that ended first go, of whichever workspace") {
+  auto log = std::make_shared<memory_log>();
+  {
+    actor_stage stage{log};
+    const auto run_in = [&](const std::string& workspace) {
+      const auto turn = stage.submit(workspace, "ok")->turn;
+      REQUIRE(test::poll_until([&] { return stage.completed(workspace, turn, "succeeded"); }));
+    };
+    const auto bytes_of = [&](const std::string& workspace) {
+      std::uint64_t sum = 0;
+      for (const auto& e : stage.events(workspace))
+        sum += e.data.size() + (e.raw ? e.raw->size() : 0);
+      return sum;
+    };
+    for (int i = 0; i < 3; ++i)
+      run_in("old");
+    for (int i = 0; i < 3; ++i)
+      run_in("new");
+    const auto newer = bytes_of("new");
+    stage.keep({}, newer + bytes_of("old") - 1);
+    REQUIRE(test::poll_until([&] { return trimmed(stage, "old") > offset{0}; }));
+    CHECK(trimmed(stage, "new") == offset{0});
+    CHECK(verifies(stage, "old"));
+    json told;
+    for (const auto& e : stage.events("old"))
+      if (e.type == "events.removed")
+        told = parse_json(e.data).value();
+    CHECK(told["reason"] == "total_bytes");
+    CHECK(stage.metrics.expose().find("tidemark_log_bytes_removed_total{reason=\"total_bytes\"} 0")
+          == std::string::npos);
+    CHECK(stage.stop());
+  }
+  actor_stage again{log};
+  again.keep({}, 1); // which no workspace can keep to
+  REQUIRE(test::poll_until([&] {
+    return trimmed(again, "new") > offset{0}
+           && again.metrics.expose().find("tidemark_log_kept_beyond_bytes 0\n") == std::string::npos;
+  }));
+  CHECK(verifies(again, "old"));
+  CHECK(verifies(again, "new"));
+}

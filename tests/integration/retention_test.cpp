@@ -70,7 +70,7 @@ SCENARIO("with retain.turns the oldest turns go, readers of them hear it, and th
     CHECK(stage.client.get(of("w", "events?after=1")).status == 410);
     const auto behind = run_command(stage, "tail w --after 1");
     CHECK(behind.code != 0);
-    CHECK(behind.err.find("the first one kept is " + std::to_string(start)) != std::string::npos);
+    CHECK(behind.out.find("the first one kept is " + std::to_string(start)) != std::string::npos);
     CHECK(dense_from(stage.events("w"), static_cast<std::uint64_t>(start)));
     CHECK(stage.client.get(of("w", "turns/" + first)).status == 404);
 
@@ -182,4 +182,101 @@ SCENARIO("a server that is killed while it removes leaves what verifies, and com
   stage.run("w", "hello again");
   REQUIRE(poll_until([&] { return turns_of(stage) == 1; }));
   CHECK(bool_or(verified(stage), "ok", false));
+}
+
+SCENARIO("with retain.total_bytes the turns that ended first go, of whichever workspace, through kills too") {
+  scene stage(keeping({}));
+  for (const auto* workspace : {"a", "b"})
+    for (int i = 0; i < 2; ++i)
+      stage.run(workspace, "WORDS 1500");
+  stage.run("a", "hello");
+  stage.run("b", "hello");
+  CHECK(removals(stage, "a").empty());
+  stage.server.set_environment("TIDEMARK_RETAIN_TOTAL_BYTES", "200KB");
+  stage.kill_and_restart();
+  int in_the_middle = 0;
+  for (int round = 0; round < 4; ++round) {
+    CAPTURE(round);
+    const auto* workspace = round % 2 == 0 ? "a" : "b";
+    const auto told = [&] { return removals(stage, workspace); };
+    REQUIRE(poll_until([&] { return told().size() > static_cast<std::size_t>(round / 2); }));
+    const auto to = int_or(data_of(told().back()), "to", 0);
+    CHECK(string_or(data_of(told().back()), "reason") == "total_bytes");
+    CHECK(int_or(object_at(data_of(told().back()), "policy"), "total_bytes", 0) == 200'000);
+    stage.kill_and_restart();
+    in_the_middle += first_of(stage, workspace) <= to ? 1 : 0;
+    for (const auto* each : {"a", "b"}) {
+      const auto report = verified(stage, each);
+      CHECK(bool_or(report, "ok", false));
+      CHECK(string_or(report, "problem") == "");
+    }
+    REQUIRE(poll_until([&] { return first_of(stage, workspace) == to + 1; }));
+    stage.run(workspace, "WORDS 1500");
+    stage.run(workspace, "hello");
+  }
+  INFO(in_the_middle << " kills met a removal that was not over");
+  REQUIRE(poll_until([&] {
+    const auto metrics = stage.client.get("/metrics").body;
+    return metrics.find("tidemark_log_kept_bytes 0\n") == std::string::npos
+           && metrics.find("tidemark_log_kept_beyond_bytes 0\n") != std::string::npos;
+  }));
+  std::size_t bytes = 0;
+  for (const auto* each : {"a", "b"}) {
+    CHECK(bool_or(verified(stage, each), "ok", false));
+    CHECK(turns_of(stage, each) >= 1);
+    for (const auto& e : stage.events(each, "raw=true"))
+      bytes += dump_json(data_of(e)).size();
+  }
+  CHECK(bytes < 220'000); // what tells of the removals comes on top, until the next look
+  const auto warned = stage.server.output().find("beyond retain.total_bytes");
+  CHECK(warned == std::string::npos);
+}
+
+SCENARIO("a limit for all workspaces that cannot be kept is said once, and nothing that is needed goes") {
+  scene stage(keeping({"--retain-total-bytes", "1KB"}));
+  stage.run("w", "WORDS 100");
+  const auto warnings = [&] {
+    const auto output = stage.server.output();
+    std::size_t count = 0;
+    for (auto at = output.find("beyond retain.total_bytes"); at != std::string::npos;
+         at = output.find("beyond retain.total_bytes", at + 1))
+      ++count;
+    return count;
+  };
+  REQUIRE(poll_until([&] { return warnings() > 0; }));
+  stage.run("w", "WORDS 100");
+  REQUIRE(poll_until([&] { return turns_of(stage) == 1; }));
+  stage.run("other", "WORDS 100");
+  stage.run("other", "hello");
+  REQUIRE(poll_until([&] { return turns_of(stage, "other") == 1; }));
+  CHECK(warnings() == 1);
+  CHECK(turns_of(stage) == 1);
+}
+
+SCENARIO("a workspace whose queue is never empty is trimmed too, and what is left is proven") {
+  scene stage(keeping({"--retain-turns", "3"}));
+  std::vector<std::string> turns;
+  turns.push_back(stage.submit("w", "WORDS 20 5"));
+  for (int i = 0; i < 14; ++i) { // one always waits
+    turns.push_back(stage.submit("w", "WORDS 20 5"));
+    stage.completion("w", turns[turns.size() - 2]);
+  }
+  REQUIRE(poll_until([&] { return first_of(stage) > 1; }));
+  stage.completion("w", turns.back());
+  const auto told = removals(stage);
+  REQUIRE_FALSE(told.empty());
+  const auto report = verified(stage);
+  CHECK(bool_or(report, "ok", false));
+  CHECK(string_or(report, "problem") == "");
+  stage.kill_and_restart();
+  CHECK(bool_or(verified(stage), "ok", false));
+  CHECK(dense_from(stage.events("w"), static_cast<std::uint64_t>(first_of(stage))));
+  // The turns that are kept have all of their events.
+  const auto listed = stage.client.get(of("w", "turns")).parsed();
+  for (const auto& turn : array_at(listed, "turns")) {
+    const auto events = stage.events("w", "turn=" + string_or(turn, "id"));
+    REQUIRE_FALSE(events.empty());
+    CHECK(string_or(events.front(), "type") == "turn.queued");
+    CHECK(string_or(events.back(), "type") == "turn.completed");
+  }
 }

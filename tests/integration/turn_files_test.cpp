@@ -1,10 +1,12 @@
 // What a turn changed in the files of its workspace (agent.snapshots, `tidemark diff`).
 #include "tests/integration/scene.hpp"
+#include "tests/support/poll_until.hpp"
 #include "tests/support/temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -155,4 +157,42 @@ SCENARIO("without agent.snapshots nothing is recorded, and diff says how to have
   const auto said = run_command(stage, "diff " + turn);
   CHECK(said.code != 0);
   CHECK(said.out.find("agent.snapshots") != std::string::npos);
+}
+
+SCENARIO("what was recorded of a turn goes with it, and the copies that nothing else needs") {
+  auto environment = recording;
+  environment["TIDEMARK_RETAIN_SWEEP"] = "50ms";
+  scene stage({.environment = environment});
+  const auto first = run_turn(stage, "demo", "TOOL echo gone-with-the-turn > a; echo stays > b");
+  const auto second = run_turn(stage, "demo", "TOOL echo other > a");
+  const auto third = run_turn(stage, "demo", "TOOL echo newest > a");
+  const auto store = [&] {
+    for (const auto& each : std::filesystem::recursive_directory_iterator{stage.server.path(".")})
+      if (each.path().filename() == ".turn-files")
+        return (each.path() / "demo").string();
+    return std::string{};
+  }();
+  REQUIRE_FALSE(store.empty());
+  const auto git = [&](const std::string& arguments) {
+    return std::system(("git --git-dir=" + store + "/*.git " + arguments + " >/dev/null 2>&1").c_str());
+  };
+  const auto holds = [&](const std::string& text) {
+    return git("cat-file -e $(echo " + text + " | git hash-object --stdin)") == 0;
+  };
+  const auto recorded = [&](const std::string& turn) {
+    return git("rev-parse -q --verify refs/turns/" + turn + "/after") == 0;
+  };
+  REQUIRE(recorded(first));
+  REQUIRE(holds("gone-with-the-turn"));
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - 2h; // younger copies stay
+  for (const auto& each : std::filesystem::recursive_directory_iterator{store})
+    if (each.is_regular_file())
+      std::filesystem::last_write_time(each, long_ago);
+  CHECK(run_command(stage, "retention demo --turns 1").code == 0);
+  REQUIRE(test::poll_until([&] { return !recorded(first) && !holds("gone-with-the-turn"); }));
+  CHECK_FALSE(recorded(second));
+  CHECK(recorded(third));
+  CHECK(holds("stays"));
+  CHECK(holds("other"));
+  CHECK(patch_of(stage, "demo", third).find("-other\n+newest\n") != std::string::npos);
 }

@@ -326,13 +326,39 @@ class Retention(TypedDict, total=False):
     deltas_s: Optional[int]
 
 
+class RetentionChange(TypedDict, total=False):
+    """What is to be kept of one workspace. null is the server's setting again, 0 (or `0s`) keeps everything, what is absent stays as it"""
+    age: Optional[str]
+    age_s: Optional[int]
+    bytes: Optional[Union[int, str]]
+    turns: Optional[int]
+    deltas: Optional[str]
+    deltas_s: Optional[int]
+
+
+class RetentionLimits(TypedDict):
+    """Rules that apply. null keeps everything."""
+    age_s: Optional[int]
+    bytes: Optional[int]
+    turns: Optional[int]
+    deltas_s: Optional[int]
+
+
+class WorkspaceRetention(TypedDict):
+    """How much of a workspace is kept, and by whose rules. In the answer for one workspace, not in lists."""
+    own: Retention
+    server: RetentionLimits
+    effective: RetentionLimits
+
+
 class WorkspaceChange(TypedDict, total=False):
-    retain: Retention
+    retain: RetentionChange
 
 
 class WorkspaceConfiguration(TypedDict):
     workspace: WorkspaceId
     retain: Retention
+    retention: WorkspaceRetention
 
 
 class HelloFrame(TypedDict):
@@ -1126,8 +1152,8 @@ _EventsRemovedData = TypedDict("_EventsRemovedData", {
     "to": 'int',
     "count": 'int',
     "bytes": 'int',
-    "reason": 'Literal["age", "bytes", "turns", "deltas"]',
-    "policy": 'Retention',
+    "reason": 'Literal["age", "bytes", "turns", "deltas", "total_bytes"]',
+    "policy": 'RemovalPolicy',
 })
 
 
@@ -1138,6 +1164,15 @@ _EventsRemovedDataRest = TypedDict("_EventsRemovedDataRest", {
 
 class EventsRemovedData(_EventsRemovedData, _EventsRemovedDataRest):
     pass
+
+
+class RemovalPolicy(TypedDict, total=False):
+    """The rules as they were when events were removed. What is absent was not set."""
+    age_s: int
+    bytes: int
+    turns: int
+    deltas_s: int
+    total_bytes: int
 
 
 class _WorkspaceConfigured(TypedDict):
@@ -1185,7 +1220,7 @@ class MessageReply(TypedDict):
     error: Optional[ErrorInfo]
 
 
-class Workspace(TypedDict):
+class _Workspace(TypedDict):
     id: WorkspaceId
     name: str
     path: str
@@ -1195,6 +1230,10 @@ class Workspace(TypedDict):
     metadata: Dict[str, Any]
     status: Literal["idle", "busy"]
     tools: Optional[List[str]]
+
+
+class Workspace(_Workspace, total=False):
+    retention: WorkspaceRetention
 
 
 class WorkspaceList(TypedDict):
