@@ -65,8 +65,7 @@ expected<std::string> parse_consumer_name(std::string_view text) {
 offset place_in(const stream_info& stream, const consumer& who) {
   if (who.incarnation == stream.incarnation)
     return std::max(who.at, stream.trimmed);
-  const auto before =
-    std::ranges::find(stream.past, who.incarnation, &past_epoch::incarnation);
+  const auto before = std::ranges::find(stream.past, who.incarnation, &past_epoch::incarnation);
   if (!who.push || before == stream.past.end())
     return stream.trimmed;
   return std::max(std::min(who.at, before->last), stream.trimmed);

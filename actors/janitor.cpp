@@ -42,7 +42,7 @@ struct janitor_state {
   janitor_actor::pointer self = nullptr;
   std::optional<janitor_deps> deps;
   std::map<stream_id, stream_outline> outlines;
-  std::deque<chore> todo; // the first one is at hand
+  std::deque<chore> todo;     // the first one is at hand
   bool total_seen_to = false; // in this sweep
   bool is_over = false;       // the limit for all could not be kept last time
   bool stands_back = false;
@@ -100,11 +100,12 @@ struct janitor_state {
     }
     deps->metrics.bytes_kept(kept, plan.beyond);
     if (plan.beyond > 0 && !is_over)
-      logging::warning("janitor",
-                       "the events of all workspaces stay {} bytes beyond retain.total_bytes ({}): what is left "
-                       "are turns that are not over, results that were not delivered, and the last turn of "
-                       "each workspace",
-                       plan.beyond, show_bytes(deps->total_bytes));
+      logging::warning(
+        "janitor",
+        "the events of all workspaces stay {} bytes beyond retain.total_bytes ({}): what is left "
+        "are turns that are not over, results that were not delivered, and the last turn of "
+        "each workspace",
+        plan.beyond, show_bytes(deps->total_bytes));
     is_over = plan.beyond > 0;
   }
 
@@ -236,8 +237,8 @@ struct janitor_state {
   void forget_recordings(const chore& at, turn_ids_ptr turns) {
     const auto left_there = [this, name = at.workspace](const std::string& why) {
       logging::warning("janitor",
-                       "{}: what agent.snapshots recorded of turns that go stays where it is: {}", name,
-                       why);
+                       "{}: what agent.snapshots recorded of turns that go stays where it is: {}",
+                       name, why);
       step_later();
     };
     self

@@ -18,7 +18,8 @@ struct janitor_deps {
   instruments& metrics;
   retention_rules rules;         ///< of workspaces that have none of their own
   std::uint64_t total_bytes = 0; ///< of all workspaces' events; 0: no limit
-  patch_reader_actor recordings = {}; ///< what was recorded of turns goes with them; empty: nothing is
+  patch_reader_actor recordings =
+    {}; ///< what was recorded of turns goes with them; empty: nothing is
   std::chrono::milliseconds every{10 * 60'000};
   /// The first look, when the server has found its feet; not later than `every`.
   std::chrono::milliseconds first_after{60'000};

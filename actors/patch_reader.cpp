@@ -53,8 +53,8 @@ public:
       fail(errc::unavailable, "the server is stopping"));
     for (auto& [number, each] : std::exchange(readings_, {}))
       each.promise.deliver(stopped);
-    const auto stopped_too = std::make_shared<const expected<void>>(
-      fail(errc::unavailable, "the server is stopping"));
+    const auto stopped_too =
+      std::make_shared<const expected<void>>(fail(errc::unavailable, "the server is stopping"));
     for (auto& [number, each] : std::exchange(removals_, {}))
       each.promise.deliver(stopped_too);
     asio_actor::on_exit();
@@ -88,8 +88,8 @@ private:
     const auto number = ++last_;
     auto& mine = removals_[number];
     mine.promise = std::move(promise);
-    mine.script = forget_turn_files(
-      *runtime_, workspace, turns, [this, number](const expected<void>& how) {
+    mine.script =
+      forget_turn_files(*runtime_, workspace, turns, [this, number](const expected<void>& how) {
         context(unit_);
         send(caf::actor_cast<caf::actor>(this), done_atom::value, number,
              forgotten_ptr{std::make_shared<const expected<void>>(how)});

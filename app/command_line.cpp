@@ -276,7 +276,8 @@ void add_retention(CLI::App& app, command_line& line) {
     ->type_name("<duration>");
   retention->add_flag("--json", what.as_json, "Print the server's answer.");
   retention->footer(
-    "Each rule also takes `all`, which keeps everything, and `server`, which takes the server's setting "
+    "Each rule also takes `all`, which keeps everything, and `server`, which takes the server's "
+    "setting "
     "again. A change needs a token with scope admin, and what it removes is gone for good.");
   add_server(retention, line);
 }

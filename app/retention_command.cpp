@@ -50,8 +50,7 @@ json wanted(const std::string& text, const rule_line& rule) {
     return nullptr;
   if (text == "all")
     return rule.is_time ? json("0s") : json(0);
-  if (!rule.is_time && !text.empty()
-      && text.find_first_not_of("0123456789") == std::string::npos) {
+  if (!rule.is_time && !text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
     auto number = parse_json(text); // not quoted, so that the server says what is too large
     if (number)
       return std::move(*number);

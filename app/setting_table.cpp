@@ -345,7 +345,8 @@ std::vector<setting> retention_settings() {
                      "line, which the completed item has; 0s keeps them.",
                      MEMBER(retain.deltas)),
     bytes("retain.total_bytes",
-          "Bytes of events that all workspaces keep together; the turns that ended first go, of whichever "
+          "Bytes of events that all workspaces keep together; the turns that ended first go, of "
+          "whichever "
           "workspace and whatever its own rules. 0 keeps all.",
           MEMBER(retain_total)),
     duration("retain.sweep", "How often it is looked for what may go.", MEMBER(retain_sweep)),

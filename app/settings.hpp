@@ -42,8 +42,8 @@ struct settings {
   std::size_t tail_stream_bytes = 4 << 20; ///< hot events of one stream
   std::chrono::milliseconds workspace_idle{5 * 60'000};
   std::size_t workspace_restarts = 5;
-  retention_rules retain;                              ///< of workspaces without rules of their own
-  std::uint64_t retain_total = 0;                      ///< bytes of all workspaces' events; 0: no limit
+  retention_rules retain;         ///< of workspaces without rules of their own
+  std::uint64_t retain_total = 0; ///< bytes of all workspaces' events; 0: no limit
   std::chrono::milliseconds retain_sweep{10 * 60'000}; ///< how often they are applied
 
   settings() { agent.kind = "auto"; }

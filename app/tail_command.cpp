@@ -24,7 +24,7 @@ std::string missing(const std::string& data) {
   const auto gap = parse_json(data).value_or(json::object());
   const auto reason = string_or(gap, "reason");
   if (reason == "trimmed")
-    return fmt::format("retention has removed them; the first one kept is {}",
+    return fmt::format("retention has removed them; the first one that is left is {}",
                        int_or(gap, "first", 0));
   if (reason == "ahead")
     return fmt::format("{} lies beyond the last one, which is {}",

@@ -150,8 +150,9 @@ struct instruments::families {
   Gauge& kept_bytes = gauge(r, "tidemark_log_kept_bytes",
                             "With retain.total_bytes: bytes of all workspaces' events that are to "
                             "stay, at the last look");
-  Gauge& kept_beyond = gauge(r, "tidemark_log_kept_beyond_bytes",
-                             "How much of these is beyond retain.total_bytes, because no more may go");
+  Gauge& kept_beyond =
+    gauge(r, "tidemark_log_kept_beyond_bytes",
+          "How much of these is beyond retain.total_bytes, because no more may go");
   Gauge& accepting = gauge(r, "tidemark_log_accepting",
                            "1 while the log accepts appends, 0 while it is latched or full");
   Gauge& log_bytes = gauge(r, "tidemark_log_size_bytes", "Size of the log's files");

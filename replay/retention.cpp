@@ -73,7 +73,8 @@ std::optional<removal_plan> plan_trim(const stream_outline& of, const retention_
   std::string reason;
   auto left = of.turns().size();
   while (const auto* turn = walk.next()) {
-    auto why = reason_for(*turn, left--, of.bytes() - std::min(of.bytes(), walk.taken_bytes()), rules, now);
+    auto why =
+      reason_for(*turn, left--, of.bytes() - std::min(of.bytes(), walk.taken_bytes()), rules, now);
     if (why.empty())
       break;
     reason = std::move(why);

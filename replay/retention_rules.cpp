@@ -70,7 +70,8 @@ json value_or_null(std::uint64_t value) {
 }
 
 json seconds_or_null(std::chrono::milliseconds value) {
-  return value_or_null(static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(value).count()));
+  return value_or_null(
+    static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(value).count()));
 }
 
 json shown(const retention_rules& rules) {
@@ -126,18 +127,22 @@ expected<json> parse_retention(const json& given) {
   for (const auto& [key, value] : given.items()) {
     const auto found = std::ranges::find(members, std::string_view{key}, &rule_member::name);
     if (found == members.end())
-      return fail(errc::invalid_argument,
-                  fmt::format("\"retain\" has no member \"{}\"; it takes \"age\" or \"age_s\", \"bytes\", "
-                              "\"turns\", and \"deltas\" or \"deltas_s\"",
-                              key));
+      return fail(
+        errc::invalid_argument,
+        fmt::format("\"retain\" has no member \"{}\"; it takes \"age\" or \"age_s\", \"bytes\", "
+                    "\"turns\", and \"deltas\" or \"deltas_s\"",
+                    key));
     if (out.contains(found->stored))
-      return fail(errc::invalid_argument,
-                  fmt::format("\"retain\" has the same rule twice, as \"{}\" and by another name", key));
+      return fail(
+        errc::invalid_argument,
+        fmt::format("\"retain\" has the same rule twice, as \"{}\" and by another name", key));
     const auto wanted = value_of(value, found->takes);
     if (!wanted && !value.is_null())
-      return fail(errc::invalid_argument,
-                  fmt::format("\"retain.{}\" must be {}; 0{} keeps everything, null is the server's own setting",
-                              key, form_of(found->takes), found->takes == kind::duration ? "s" : ""));
+      return fail(
+        errc::invalid_argument,
+        fmt::format(
+          "\"retain.{}\" must be {}; 0{} keeps everything, null is the server's own setting", key,
+          form_of(found->takes), found->takes == kind::duration ? "s" : ""));
     out[found->stored] = wanted ? json(*wanted) : json(nullptr);
   }
   return out;

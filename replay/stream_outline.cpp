@@ -159,7 +159,8 @@ void stream_outline::forget_events(offset last) {
 }
 
 void stream_outline::forget_deltas(offset last) {
-  const auto end = std::ranges::find_if(deltas_, [&](const auto& each) { return each.last > last; });
+  const auto end =
+    std::ranges::find_if(deltas_, [&](const auto& each) { return each.last > last; });
   // What went lies before the places of turns behind it, whose sums shrink along.
   const auto shrink = [&](offset outlined_turn::*place, std::uint64_t outlined_turn::*sum) {
     std::uint64_t gone = 0;

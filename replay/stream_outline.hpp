@@ -16,14 +16,14 @@ namespace tidemark {
 /// A turn as retention sees it.
 struct outlined_turn {
   std::string id;
-  offset first;  ///< its `turn.queued`
-  offset last;   ///< the newest event that belongs to it
+  offset first;         ///< its `turn.queued`
+  offset last;          ///< the newest event that belongs to it
   digest hash{};        ///< of event `last`
   digest hash_before{}; ///< of the event before `first`, if that is there
   timestamp ended;
   std::uint64_t bytes = 0;       ///< see stream_outline::bytes_up_to
   std::uint64_t start_bytes = 0; ///< see stream_outline::bytes_before
-  bool over = false;       ///< its `turn.completed` is there
+  bool over = false;             ///< its `turn.completed` is there
   bool holds_result = false;
   bool owes_result = false; ///< its result is held for a client that does not have it yet
 };

@@ -170,7 +170,8 @@ SCENARIO("no workspace is made by asking for a change of its rules") {
   CHECK(stage.ask("nobody", configure_workspace{}, false).error().code == errc::not_found);
 }
 
-SCENARIO("all workspaces together keep to a limit: the turns that ended first go, of whichever workspace") {
+SCENARIO("all workspaces together keep to a limit: the turns that ended first go, of whichever "
+         "workspace") {
   auto log = std::make_shared<memory_log>();
   {
     actor_stage stage{log};
@@ -206,7 +207,8 @@ SCENARIO("all workspaces together keep to a limit: the turns that ended first go
   again.keep({}, 1); // which no workspace can keep to
   REQUIRE(test::poll_until([&] {
     return trimmed(again, "new") > offset{0}
-           && again.metrics.expose().find("tidemark_log_kept_beyond_bytes 0\n") == std::string::npos;
+           && again.metrics.expose().find("tidemark_log_kept_beyond_bytes 0\n")
+                == std::string::npos;
   }));
   CHECK(verifies(again, "old"));
   CHECK(verifies(again, "new"));

@@ -70,7 +70,8 @@ SCENARIO("with retain.turns the oldest turns go, readers of them hear it, and th
     CHECK(stage.client.get(of("w", "events?after=1")).status == 410);
     const auto behind = run_command(stage, "tail w --after 1");
     CHECK(behind.code != 0);
-    CHECK(behind.out.find("the first one kept is " + std::to_string(start)) != std::string::npos);
+    CHECK(behind.out.find("the first one that is left is " + std::to_string(start))
+          != std::string::npos);
     CHECK(dense_from(stage.events("w"), static_cast<std::uint64_t>(start)));
     CHECK(stage.client.get(of("w", "turns/" + first)).status == 404);
 
@@ -184,7 +185,8 @@ SCENARIO("a server that is killed while it removes leaves what verifies, and com
   CHECK(bool_or(verified(stage), "ok", false));
 }
 
-SCENARIO("with retain.total_bytes the turns that ended first go, of whichever workspace, through kills too") {
+SCENARIO("with retain.total_bytes the turns that ended first go, of whichever workspace, through "
+         "kills too") {
   scene stage(keeping({}));
   for (const auto* workspace : {"a", "b"})
     for (int i = 0; i < 2; ++i)
@@ -232,7 +234,8 @@ SCENARIO("with retain.total_bytes the turns that ended first go, of whichever wo
   CHECK(warned == std::string::npos);
 }
 
-SCENARIO("a limit for all workspaces that cannot be kept is said once, and nothing that is needed goes") {
+SCENARIO(
+  "a limit for all workspaces that cannot be kept is said once, and nothing that is needed goes") {
   scene stage(keeping({"--retain-total-bytes", "1KB"}));
   stage.run("w", "WORDS 100");
   const auto warnings = [&] {

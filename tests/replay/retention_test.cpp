@@ -111,7 +111,8 @@ SCENARIO("a turn that was queued while another ran goes with it or stays with it
   CHECK(plan_trim(s.outline, keep_turns(1), s.now)->note.to == end);
 }
 
-SCENARIO("a workspace whose queue is never empty is cut before the next turn, if that is worth it") {
+SCENARIO(
+  "a workspace whose queue is never empty is cut before the next turn, if that is worth it") {
   written_stream s;
   s.queue("0");
   std::vector<offset> begins;
@@ -248,24 +249,35 @@ SCENARIO("rules are written as numbers or as settings have them, and nothing els
   const auto stored = [](const char* given) {
     return parse_retention(parse_json(given).value()).value_or("refused");
   };
-  CHECK(stored(R"({"age":"30d","bytes":"10GB","turns":5,"deltas":"12h"})")
-        == json{{"age_s", 2'592'000},
-                {"bytes", 10'000'000'000},
-                {"turns", 5},
-                {"deltas_s", 43'200}});
+  CHECK(
+    stored(R"({"age":"30d","bytes":"10GB","turns":5,"deltas":"12h"})")
+    == json{{"age_s", 2'592'000}, {"bytes", 10'000'000'000}, {"turns", 5}, {"deltas_s", 43'200}});
   CHECK(stored(R"({"age_s":60,"bytes":1024,"deltas_s":0})")
         == json{{"age_s", 60}, {"bytes", 1024}, {"deltas_s", 0}});
   CHECK(stored(R"({"age":null,"turns":null})") == json{{"age_s", nullptr}, {"turns", nullptr}});
   CHECK(stored(R"({"age":"0s","bytes":"0"})") == json{{"age_s", 0}, {"bytes", 0}});
   CHECK(stored("{}") == json::object());
   CHECK(stored(R"({"bytes":9223372036854775807})") == json{{"bytes", 9'223'372'036'854'775'807}});
-  for (const auto* bad :
-       {R"({"turns":-1})", R"({"turns":"5"})", R"({"turns":1.5})", R"({"rounds":5})", "[]", "null",
-        R"({"age":30})", R"({"age":"30"})", R"({"age":"1500ms"})", R"({"age":"-1d"})",
-        R"({"age_s":"30d"})", R"({"age":"30d","age_s":1})", R"({"deltas_s":1,"deltas":null})",
-        R"({"bytes":18446744073709551615})", R"({"bytes":"18446744073709551615"})",
-        R"({"bytes":"9223372036854775808"})", R"({"bytes":"10 furlongs"})", R"({"age":true})",
-        R"({"age":""})", R"({"total_bytes":1})"}) {
+  for (const auto* bad : {R"({"turns":-1})",
+                          R"({"turns":"5"})",
+                          R"({"turns":1.5})",
+                          R"({"rounds":5})",
+                          "[]",
+                          "null",
+                          R"({"age":30})",
+                          R"({"age":"30"})",
+                          R"({"age":"1500ms"})",
+                          R"({"age":"-1d"})",
+                          R"({"age_s":"30d"})",
+                          R"({"age":"30d","age_s":1})",
+                          R"({"deltas_s":1,"deltas":null})",
+                          R"({"bytes":18446744073709551615})",
+                          R"({"bytes":"18446744073709551615"})",
+                          R"({"bytes":"9223372036854775808"})",
+                          R"({"bytes":"10 furlongs"})",
+                          R"({"age":true})",
+                          R"({"age":""})",
+                          R"({"total_bytes":1})"}) {
     CAPTURE(bad);
     const auto refused = parse_retention(parse_json(bad).value());
     REQUIRE_FALSE(refused);
@@ -274,9 +286,9 @@ SCENARIO("rules are written as numbers or as settings have them, and nothing els
   CHECK(parse_retention({{"age", 3}}).error().message.find("\"30d\"") != std::string::npos);
 }
 
-SCENARIO(
-  "no plan ever touches a turn that is unfinished, undelivered or the last, and parts of one only before "
-  "the next") {
+SCENARIO("no plan ever touches a turn that is unfinished, undelivered or the last, and parts of "
+         "one only before "
+         "the next") {
   const auto seed = test::test_seed("retention");
   CAPTURE(seed);
   std::mt19937_64 random{seed};

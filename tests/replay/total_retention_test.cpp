@@ -34,8 +34,8 @@ std::vector<const stream_outline*> outlines_of(const std::vector<written_stream>
 
 /// The removal of one workspace, if it has one.
 const removal_plan* of(const total_plan& plan, std::size_t workspace) {
-  const auto found = std::ranges::find(plan.removals, workspace,
-                                       &std::pair<std::size_t, removal_plan>::first);
+  const auto found =
+    std::ranges::find(plan.removals, workspace, &std::pair<std::size_t, removal_plan>::first);
   return found == plan.removals.end() ? nullptr : &found->second;
 }
 
@@ -88,8 +88,9 @@ SCENARIO("a limit that cannot be kept is told with what stays beyond it") {
   CHECK(plan_total({}, 1).removals.empty());
 }
 
-SCENARIO("whatever the workspaces hold, no more goes than is needed but for one step, and nothing that is "
-         "not to go") {
+SCENARIO(
+  "whatever the workspaces hold, no more goes than is needed but for one step, and nothing that is "
+  "not to go") {
   const auto seed = test::test_seed("total retention");
   CAPTURE(seed);
   std::mt19937_64 random{seed};
