@@ -1,6 +1,8 @@
 #include "actors/workspace_shell.hpp"
 
+#include "base/json.hpp"
 #include "base/logging.hpp"
+#include "storage/removal_note.hpp"
 
 #include <algorithm>
 
@@ -81,12 +83,22 @@ void workspace_shell::committed(const append_reply& reply, bool at_the_end) {
       environments.erase(e->turn);
     else if (e->type == "turn.queued")
       places.emplace(e->turn, e->global);
+    else if (e->type == removal_event_type)
+      follow_removal(*e);
   }
   while (places.size() > deps.rules.max_idempotency_keys)
     places.erase(places.begin()); // ids sort by time
   settle_front();
   while (!in_flight.empty() && !in_flight.front().appends)
     settle_front();
+}
+
+/// What the log is about to lose waits for no reader any more.
+void workspace_shell::follow_removal(const event& told) {
+  const auto data = parse_json(told.data);
+  const auto note = data ? removal_note_of(*data) : std::nullopt;
+  if (note && note->what == removal_kind::turns)
+    stream.trimmed = std::max(stream.trimmed, note->to);
 }
 
 void workspace_shell::settle_front() {

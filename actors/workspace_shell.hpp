@@ -109,6 +109,7 @@ struct workspace_shell {
   void append(std::vector<new_event> events, std::vector<table_write> derived, bool ends_stream,
               bool at_the_end = false);
   void committed(const append_reply& reply, bool at_the_end);
+  void follow_removal(const event& told);
   void settle_front();
   void fill_in(answer& what) const;
   void give_up(const error& why);

@@ -91,6 +91,11 @@ SCENARIO("turns beyond the number to be kept go, and the workspace goes on, also
     CHECK_FALSE(has_record(stage, first));
     CHECK_FALSE(has_record(stage, second));
     CHECK(has_record(stage, kept));
+    put_consumer reader;
+    reader.name = "late";
+    const auto made = stage.get<consumer_reply>("w", reader);
+    CHECK(lag_of(made.now, made.stream) == lag_of(made.now, *log->find("w")));
+    CHECK(lag_of(made.now, made.stream) == made.stream.head.value - cut.value);
     CHECK(stage.stop());
   }
   actor_stage again{log};

@@ -200,6 +200,14 @@ SCENARIO("lag counts the events that wait, not those that are gone") {
   who.incarnation = epoch{1};
   who.at = offset{9};
   CHECK(lag_of(who, stream) == 6);
+  stream.past = {{epoch{1}, offset{8}}}; // restored from a backup
+  CHECK(lag_of(who, stream) == 6);       // its reader hears of the new epoch and begins anew
+  who.push.emplace();                    // what was delivered is not sent again
+  CHECK(lag_of(who, stream) == 2);
+  who.at = offset{5};
+  CHECK(lag_of(who, stream) == 5);
+  who.at = offset{1};
+  CHECK(lag_of(who, stream) == 6);
 }
 
 SCENARIO("an actor's consumers are in the log when it answers, and outlive it") {
