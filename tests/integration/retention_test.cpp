@@ -188,42 +188,46 @@ SCENARIO("a server that is killed while it removes leaves what verifies, and com
 SCENARIO("with retain.total_bytes the turns that ended first go, of whichever workspace, through "
          "kills too") {
   scene stage(keeping({}));
-  for (const auto* workspace : {"a", "b"})
-    for (int i = 0; i < 2; ++i)
-      stage.run(workspace, "WORDS 1500");
-  stage.run("a", "hello");
-  stage.run("b", "hello");
-  CHECK(removals(stage, "a").empty());
+  const std::vector<std::string> workspaces{"a", "b"};
+  for (const auto& workspace : workspaces) {
+    stage.run(workspace, "WORDS 1500");
+    stage.run(workspace, "hello");
+    CHECK(removals(stage, workspace).empty());
+  }
+  const auto told = [&] { return removals(stage, "a").size() + removals(stage, "b").size(); };
   stage.server.set_environment("TIDEMARK_RETAIN_TOTAL_BYTES", "200KB");
   stage.kill_and_restart();
   int in_the_middle = 0;
   for (int round = 0; round < 4; ++round) {
     CAPTURE(round);
-    const auto* workspace = round % 2 == 0 ? "a" : "b";
-    const auto told = [&] { return removals(stage, workspace); };
-    REQUIRE(poll_until([&] { return told().size() > static_cast<std::size_t>(round / 2); }));
-    const auto to = int_or(data_of(told().back()), "to", 0);
-    CHECK(string_or(data_of(told().back()), "reason") == "total_bytes");
-    CHECK(int_or(object_at(data_of(told().back()), "policy"), "total_bytes", 0) == 200'000);
+    const auto before = told();
+    for (int i = 0; i < 10 && told() == before; ++i)
+      stage.run(workspaces[static_cast<std::size_t>(i % 2)], "WORDS 1500");
+    REQUIRE(poll_until([&] { return told() > before; }));
     stage.kill_and_restart();
-    in_the_middle += first_of(stage, workspace) <= to ? 1 : 0;
-    for (const auto* each : {"a", "b"}) {
-      const auto report = verified(stage, each);
+    for (const auto& workspace : workspaces) {
+      CAPTURE(workspace);
+      const auto report = verified(stage, workspace);
       CHECK(bool_or(report, "ok", false));
       CHECK(string_or(report, "problem") == "");
+      const auto all = removals(stage, workspace);
+      if (all.empty())
+        continue;
+      const auto last = data_of(all.back());
+      CHECK(string_or(last, "reason") == "total_bytes");
+      CHECK(int_or(object_at(last, "policy"), "total_bytes", 0) == 200'000);
+      in_the_middle += first_of(stage, workspace) <= int_or(last, "to", 0) ? 1 : 0;
+      REQUIRE(poll_until([&] { return first_of(stage, workspace) > int_or(last, "to", 0); }));
     }
-    REQUIRE(poll_until([&] { return first_of(stage, workspace) == to + 1; }));
-    stage.run(workspace, "WORDS 1500");
-    stage.run(workspace, "hello");
   }
-  INFO(in_the_middle << " kills met a removal that was not over");
+  WARN(in_the_middle << " of 4 kills met a removal that was not over");
   REQUIRE(poll_until([&] {
     const auto metrics = stage.client.get("/metrics").body;
     return metrics.find("tidemark_log_kept_bytes 0\n") == std::string::npos
            && metrics.find("tidemark_log_kept_beyond_bytes 0\n") != std::string::npos;
   }));
   std::size_t bytes = 0;
-  for (const auto* each : {"a", "b"}) {
+  for (const auto& each : workspaces) {
     CHECK(bool_or(verified(stage, each), "ok", false));
     CHECK(turns_of(stage, each) >= 1);
     for (const auto& e : stage.events(each, "raw=true"))

@@ -174,8 +174,7 @@ SCENARIO("what was recorded of a turn goes with it, and the copies that nothing 
   }();
   REQUIRE_FALSE(store.empty());
   const auto git = [&](const std::string& arguments) {
-    return std::system(
-      ("git --git-dir=" + store + "/*.git " + arguments + " >/dev/null 2>&1").c_str());
+    return std::system(("git -C " + store + "/*.git " + arguments + " >/dev/null 2>&1").c_str());
   };
   const auto holds = [&](const std::string& text) {
     return git("cat-file -e $(echo " + text + " | git hash-object --stdin)") == 0;
