@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::size_t widest = 1000; ///< of what the agent wants to do, on a screen
 
-/// What the agent wants to do, in one line.
-std::string wish_of(const json& request) {
-  const auto& input = object_at(request, "input");
-  for (const auto* name : {"command", "file_path", "url", "query"})
-    if (const auto text = string_at(input, name))
-      return brief(*text, widest);
-  return brief(dump_json(input), widest);
-}
-
 void print_questions(const json& request, terminal& to) {
   for (const auto& question : array_at(object_at(request, "input"), "questions")) {
     to.out << "    " << brief(string_or(question, "question"), widest) << '\n';
@@ -38,7 +29,9 @@ void print_pending(const json& request, terminal& to) {
   if (is_question)
     print_questions(request, to);
   else
-    to.out << "    " << wish_of(request) << '\n';
+    to.out << "    " << wish_of(request, widest) << '\n';
+  to.out << "    " << painted(to, tint::dim, decide_line(string_or(request, "workspace"), request))
+         << '\n';
 }
 
 void print_rule(const json& rule, terminal& to) {
@@ -68,6 +61,11 @@ int run_permissions(const api_address& server, const permissions_options& what, 
       print_pending(request, to);
     for (const auto& rule : array_at(body, "rules"))
       print_rule(rule, to);
+    if (array_at(body, "pending").empty())
+      to.err << "Nothing waits for a decision"
+             << (what.workspace.empty()            ? ".\n"
+                 : array_at(body, "rules").empty() ? ", and no rule is stored.\n"
+                                                   : ".\n");
   };
   return print_answer(server, path, what.as_json, to, show);
 }

@@ -81,6 +81,7 @@ export const en = {
   "space.consumers": "Consumers",
   "space.consumers.up": "has everything",
   "space.consumers.lag": "{n} events behind",
+  "space.consumers.failing": "attempt {n} failed: {why}",
   "space.consumers.dead": "given up: {why}",
   "space.facts": "Facts",
   "space.fact.epoch": "epoch",

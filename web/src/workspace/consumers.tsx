@@ -12,7 +12,7 @@ interface Consumer {
   cursor: string;
   lag: number;
   acked: string | null;
-  webhook?: { url: string; state: "active" | "dead"; error: string | null };
+  webhook?: { url: string; state: "active" | "dead"; error: string | null; attempts: number; next_attempt: string | null };
 }
 
 /** Who reads along and how far each is behind; nothing where nobody does. */
@@ -51,6 +51,11 @@ export function ConsumersPanel({ id }: { id: string }): JSX.Element | null {
             </div>
             {one.webhook?.state === "dead" ? (
               <p class="bad">{t("space.consumers.dead", { why: one.webhook.error ?? "" })}</p>
+            ) : null}
+            {one.webhook?.state === "active" && one.webhook.error ? (
+              <p class="bad" title={one.webhook.next_attempt ?? ""}>
+                {t("space.consumers.failing", { n: count(one.webhook.attempts), why: one.webhook.error })}
+              </p>
             ) : null}
           </li>
         ))}
