@@ -12,7 +12,6 @@
 #include "app/shutdown.hpp"
 #include "app/webhook_sender.hpp"
 #include "app/webhook_url.hpp"
-#include "base/thread_priority.hpp"
 #include "http/auth.hpp"
 #include "http/server.hpp"
 #include "process/orphans.hpp"
@@ -139,14 +138,13 @@ public:
       metrics_(metrics),
       events_(hub::limits{what.tail_stream_bytes, what.tail_bytes}),
       blocking_(what.blocking_threads),
-      background_(1),
+      background_(log),
       backups_(log, what.log.directory),
-      backups_timer_(background_),
+      backups_timer_(background_.get_executor()),
       actors_config_(what),
       actors_(actors_config_),
       agents_(actors_, what.agent, metrics),
       terminals_(actors_, what.shell, what.agent, metrics) {
-    boost::asio::post(background_, lower_priority_of_this_thread);
     metrics_.observe_log([&log, directory = what.log.directory] {
       const auto figures = log.figures();
       std::error_code ignored;
@@ -299,7 +297,7 @@ private:
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> quiet_ = false;
   boost::asio::thread_pool blocking_;
-  boost::asio::thread_pool background_;
+  background_pool background_;
   staged_backups backups_;
   boost::asio::steady_timer backups_timer_;
   actor_config actors_config_;

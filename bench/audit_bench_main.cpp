@@ -1,18 +1,20 @@
 // What a question to the audit feed costs: a selective one over a large log against a look at all of it, and what
 // that look costs those who write meanwhile.
 //
-// usage: audit_bench [--events N] [--directory D] [--seconds S]
+// usage: audit_bench [--events N] [--directory D] [--seconds S of writing beside a look]
 //
 // The log is like a server's: turns of 20 events in 200 workspaces, 14 of them pieces of text, one tool call each,
 // one turn in 10,000 failed. A question is asked anew each time, its first page taken (1,000 events at most).
 #include "base/json.hpp"
 #include "base/logging.hpp"
 #include "base/thread_priority.hpp"
+#include "base/work_pace.hpp"
 #include "bench/latencies.hpp"
 #include "replay/audit_query.hpp"
 #include "replay/audit_terms.hpp"
 #include "storage/rocks_log.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +38,7 @@ constexpr std::size_t page = 1000;
 struct settings {
   std::uint64_t events = 1'000'000;
   std::filesystem::path directory = std::filesystem::temp_directory_path();
-  double seconds = 3;
+  double seconds = 27;
 };
 
 /// Writes turn after turn into all workspaces in rotation.
@@ -134,18 +136,27 @@ void ask(const event_log& log, const char* name, const audit_filter& what,
                            again.percentile(0.95) / 1000);
 }
 
+/// How the one who looks does so.
+enum class manner { as_fast_as_it_goes, as_the_server };
+
 /// Looks at every event until told to stop, or once; how many a second.
-double look_at_all(const event_log& log, const std::atomic<bool>* stop) {
+double look_at_all(const event_log& log, manner how, const std::atomic<bool>* stop) {
   audit_filter what;
   what.text = "stands nowhere";
+  // As http/audit_api.cpp and http/background_pool.cpp.
+  const std::size_t stretch = how == manner::as_the_server ? 4'000 : 20'000;
   const auto began = clock::now();
+  work_pace pace{began, log.time_committing()};
   std::size_t looked_at = 0;
   do {
     audit_query query{log, what, direction::oldest_first};
     auto from = query.start().value();
     for (bool over = false; !over && !(stop && *stop);) {
+      const auto started = clock::now();
       const auto read =
-        query.read(from, {20'000, 8 << 20, false}, [](const event_view&) { return true; });
+        query.read(from, {stretch, 8 << 20, false}, [](const event_view&) { return true; });
+      if (how == manner::as_the_server)
+        std::this_thread::sleep_for(pace.rest_after(started, clock::now(), log.time_committing()));
       from = read.value().next;
       looked_at += read->looked_at;
       over = read->reached_end;
@@ -155,28 +166,38 @@ double look_at_all(const event_log& log, const std::atomic<bool>* stop) {
          / std::chrono::duration<double>{clock::now() - began}.count();
 }
 
-struct pace {
-  double alone;
-  double beside;
+struct company {
+  double alone;  ///< events a second that are written alone
+  double beside; ///< the part of that beside one who looks at everything
+  double noise;  ///< the same quotient where nobody looks: what cannot be told from nothing
+  double looked_at_beside; ///< events a second that are looked at meanwhile
 };
 
-/// Events a second that are written alone and beside one who looks at everything, as the server does
-/// that. In turns, so that what else the machine does hits both alike.
-pace beside_a_look(event_log& log, double seconds) {
-  constexpr int turns = 5;
-  pace sum{0, 0};
+/// Writers that use all they get, alone and beside one who looks at everything as the server does that. In
+/// turns, so that what else the machine does hits all alike; medians, because that is rarely for long.
+company beside_a_look(event_log& log, double seconds) {
+  constexpr int turns = 9;
+  const auto write = [&] { return events_per_second(log, true, seconds / (3 * turns)); };
+  std::vector<double> alone, beside, noise, looked_at;
   for (int i = 0; i < turns; ++i) {
-    sum.alone += events_per_second(log, true, seconds / turns);
+    alone.push_back(write());
     std::atomic<bool> stop = false;
+    double looked = 0;
     std::thread looking{[&] {
       lower_priority_of_this_thread();
-      look_at_all(log, &stop);
+      looked = look_at_all(log, manner::as_the_server, &stop);
     }};
-    sum.beside += events_per_second(log, true, seconds / turns);
+    beside.push_back(write() / alone.back());
     stop = true;
     looking.join();
+    looked_at.push_back(looked);
+    noise.push_back(write() / alone.back());
   }
-  return {sum.alone / turns, sum.beside / turns};
+  const auto median = [](std::vector<double>& of) {
+    std::nth_element(of.begin(), of.begin() + of.size() / 2, of.end());
+    return of[of.size() / 2];
+  };
+  return {median(alone), median(beside), median(noise), median(looked_at)};
 }
 
 void measure(event_log& log, const settings& given) {
@@ -197,18 +218,23 @@ void measure(event_log& log, const settings& given) {
   nowhere.text = "stands nowhere";
   ask(log, "failed turns with a text that none has", nowhere);
 
-  const auto looked = look_at_all(log, nullptr);
-  const auto [alone, beside] = beside_a_look(log, given.seconds);
-  const auto without = events_per_second(log, false, given.seconds);
+  const auto looked = look_at_all(log, manner::as_fast_as_it_goes, nullptr);
+  const auto both = beside_a_look(log, given.seconds);
+  const auto without = events_per_second(log, false, given.seconds / 10);
   std::cout << fmt::format(
     R"({{"bench":"audit","events":{},"looked_at_per_second":{:.0f},"appended_per_second":{:.0f},)"
-    R"("appended_beside_a_look":{:.3f},"appended_with_terms":{:.3f}}})"
+    R"("appended_beside_a_look":{:.3f},"appended_beside_nothing":{:.3f},)"
+    R"("looked_at_beside_per_second":{:.0f},"appended_with_terms":{:.3f}}})"
     "\n",
-    log.head().value, looked, alone, beside / alone, alone / without);
+    log.head().value, looked, both.alone, both.beside, both.noise, both.looked_at_beside,
+    both.alone / without);
   std::cerr << fmt::format(
-    "looks at {:.0f} events/s · writes {:.0f} events/s alone, {:.0f} % of that beside a look, and "
-    "{:.0f} % of what they would without terms\n",
-    looked, alone, 100 * beside / alone, 100 * alone / without);
+    "looks at {:.0f} events/s at rest, at {:.0f} beside writers that use all they get\n"
+    "writes {:.0f} events/s; {:.1f} % of that beside a look, {:.1f} % beside nothing; {:.0f} % of "
+    "what "
+    "they would without terms\n",
+    looked, both.looked_at_beside, both.alone, 100 * both.beside, 100 * both.noise,
+    100 * both.alone / without);
 }
 
 settings parse(int argc, char** argv) {

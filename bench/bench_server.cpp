@@ -20,8 +20,9 @@ caf::actor_system_config& configured(caf::actor_system_config& c) {
 struct bench_server::parts {
   parts(const event_log& log, hub& events)
     : system(configured(config)),
-      services{options, log,  events, metrics, directory_actor{}, agent_probe_actor{},
-               pool,    pool, "/tmp", "bench", policy::agent,     stopping,
+      background(log),
+      services{options, log,        events, metrics, directory_actor{}, agent_probe_actor{},
+               pool,    background, "/tmp", "bench", policy::agent,     stopping,
                quiet},
       server(system, services) {
     options.port = 0;
@@ -35,6 +36,7 @@ struct bench_server::parts {
   caf::actor_system_config config;
   caf::actor_system system;
   boost::asio::thread_pool pool{4};
+  background_pool background;
   http_options options;
   instruments metrics{"bench"};
   std::atomic<bool> stopping{false};

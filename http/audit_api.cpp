@@ -23,7 +23,10 @@ using clock = std::chrono::steady_clock;
 
 /// One stretch of work on the blocking pool: some tens of milliseconds of the disk's time.
 constexpr std::size_t most_looked_at = 20'000;
+/// One on the background pool, which rests after each: some milliseconds.
+constexpr std::size_t most_looked_at_a_rest = 4'000;
 constexpr std::size_t most_read = 8 << 20;
+constexpr std::size_t most_read_a_rest = 2 << 20;
 constexpr std::size_t piece_bytes = 1 << 20;
 /// What one page may cost before it is answered as it is, for its reader to go on from there.
 constexpr auto page_time = std::chrono::milliseconds{500};
@@ -76,8 +79,8 @@ public:
         return tl::make_unexpected(begun.error());
     auto out = stretch{};
     auto limits = read_limits{};
-    limits.max_events = most_looked_at;
-    limits.max_bytes = most_read;
+    limits.max_events = is_long_ ? most_looked_at_a_rest : most_looked_at;
+    limits.max_bytes = is_long_ ? most_read_a_rest : most_read;
     limits.with_raw = what_.raw;
     const auto take = [&](const event_view& e) {
       append(out.text, e, out.events == 0);

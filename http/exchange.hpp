@@ -122,7 +122,9 @@ public:
   /// what it touches.
   template <class F>
   pool_work<std::invoke_result_t<F>> begin(F work) {
-    return begin_on(services().blocking, std::move(work));
+    auto& pool = services().blocking;
+    const auto post = [&pool](auto job) { boost::asio::post(pool, std::move(job)); };
+    return begin_with(post, std::move(work));
   }
 
   /// Asks a workspace through the directory. `Answer` is the alternative the command is answered with.
@@ -130,8 +132,9 @@ public:
   task<expected<Answer>> ask(std::string workspace, bool create, command what);
 
 protected:
-  template <class F>
-  pool_work<std::invoke_result_t<F>> begin_on(boost::asio::thread_pool& pool, F work);
+  /// `post` hands a job to the pool that runs it.
+  template <class Post, class F>
+  pool_work<std::invoke_result_t<F>> begin_with(Post post, F work);
 
   /// While this exists, the server and this thread's io_context do: held by work on other threads.
   [[nodiscard]] virtual std::shared_ptr<void> hold_server() = 0;
@@ -150,8 +153,8 @@ task<Result> pool_work<Result>::result() {
     co_return std::move(*pending->value);
 }
 
-template <class F>
-pool_work<std::invoke_result_t<F>> exchange::begin_on(boost::asio::thread_pool& pool, F work) {
+template <class Post, class F>
+pool_work<std::invoke_result_t<F>> exchange::begin_with(Post post, F work) {
   using result = std::invoke_result_t<F>;
   const auto executor = actors().get_executor();
   auto pending = std::make_shared<typename pool_work<result>::state>(executor);
@@ -174,7 +177,7 @@ pool_work<std::invoke_result_t<F>> exchange::begin_on(boost::asio::thread_pool& 
       done->back.cancel();
     });
   };
-  boost::asio::post(pool, std::move(job));
+  post(std::move(job));
   return begun;
 }
 
@@ -186,7 +189,9 @@ task<std::invoke_result_t<F>> exchange::blocking(F work) {
 
 template <class F>
 task<std::invoke_result_t<F>> exchange::in_background(F work) {
-  auto begun = begin_on(services().background, std::move(work));
+  auto& pool = services().background;
+  const auto post = [&pool](auto job) { pool.post(std::move(job)); };
+  auto begun = begin_with(post, std::move(work));
   co_return co_await begun.result();
 }
 

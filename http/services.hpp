@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
+#include "http/background_pool.hpp"
 #include "http/options.hpp"
 #include "metrics/instruments.hpp"
 #include "replay/hub.hpp"
@@ -25,8 +26,8 @@ struct http_services {
   instruments& metrics;
   directory_actor directory;
   agent_probe_actor probe;
-  boost::asio::thread_pool& blocking;   ///< for everything that reads the disk
-  boost::asio::thread_pool& background; ///< of low priority: looks at the whole log, hash chains
+  boost::asio::thread_pool& blocking; ///< for everything that reads the disk
+  background_pool& background;        ///< looks at the whole log, hash chains
   std::string workspace_root;
   std::string version;
   policy rights = policy::agent;

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "storage/event.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -212,6 +213,10 @@ public:
   /// Group commit: assigns offsets and positions, writes all accepted requests in one batch with
   /// one sync, then answers each. Requests are judged in order, each against the ones before it.
   virtual std::vector<append_result> commit(std::span<const append_request> requests) = 0;
+
+  /// How long `commit` has worked since the log was opened: a second of it a second is a log that can take no
+  /// more. 0 for a log that has no disk. Cheap, any thread.
+  [[nodiscard]] virtual std::chrono::nanoseconds time_committing() const { return {}; }
 
   /// The log's own incarnation: 1, and another one once it was restored from a backup, so that no reader
   /// of positions goes on in a history that is not the one it has read. Cheap, any thread.

@@ -35,6 +35,7 @@ public:
   [[nodiscard]] std::vector<stream_info> streams() const override;
   [[nodiscard]] log_heads heads() const override;
   std::vector<append_result> commit(std::span<const append_request> requests) override;
+  [[nodiscard]] std::chrono::nanoseconds time_committing() const override;
   [[nodiscard]] epoch incarnation() const override;
   [[nodiscard]] position head() const override;
   expected<removed> remove(const removal& what) override;
@@ -151,6 +152,8 @@ private:
   std::vector<records::blob_ref> released_;    // likewise: of the removal under way
   bool blobs_counted_ = false; // every reference to a long raw line has a posting of its own
   mutable std::atomic<bool> displaced_ = false;
+  std::atomic<std::chrono::nanoseconds::rep> committing_ =
+    0; // written by the committing thread only
 
   mutable std::mutex mutex_; // guards everything below
   mutable std::condition_variable changed_;

@@ -31,6 +31,22 @@ family family_of(table in) {
   return in == table::turns ? family::turns : family::meta;
 }
 
+/// Adds the time that it exists to a sum.
+class counted_time {
+public:
+  explicit counted_time(std::atomic<std::chrono::nanoseconds::rep>& sum) : sum_(sum) {}
+  counted_time(const counted_time&) = delete;
+  counted_time& operator=(const counted_time&) = delete;
+  ~counted_time() {
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - began_;
+    sum_.fetch_add(passed.count(), std::memory_order_relaxed);
+  }
+
+private:
+  std::atomic<std::chrono::nanoseconds::rep>& sum_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
 std::size_t bytes_of(const append_request& request) {
   std::size_t sum = 0;
   for (const auto& e : request.events)
@@ -48,6 +64,10 @@ std::size_t bytes_of(std::span<const append_request> requests) {
 }
 
 } // namespace
+
+std::chrono::nanoseconds rocks_event_log::time_committing() const {
+  return std::chrono::nanoseconds{committing_.load(std::memory_order_relaxed)};
+}
 
 std::optional<error> rocks_event_log::lack_of_space(std::uint64_t bytes) const {
   const auto space = files::space_of(directory_.path());
@@ -129,6 +149,7 @@ commit_planner rocks_event_log::begin_plan(std::span<const append_request> reque
 std::vector<append_result> rocks_event_log::commit(std::span<const append_request> requests) {
   if (requests.empty())
     return {};
+  const counted_time counted{committing_};
   const auto bytes = bytes_of(requests);
   if (const auto why = obstacle(bytes)) {
     if (why->code == errc::full) {

@@ -25,6 +25,10 @@ public:
   expected<removed> remove(const removal& what) override { return whole_.remove(what); }
   std::atomic<std::uint64_t> restored = 1; ///< the log's incarnation
   [[nodiscard]] epoch incarnation() const override { return epoch{restored}; }
+  std::atomic<std::chrono::nanoseconds::rep> committing = 0; ///< what it says of its commits
+  [[nodiscard]] std::chrono::nanoseconds time_committing() const override {
+    return std::chrono::nanoseconds{committing};
+  }
   [[nodiscard]] position head() const override { return whole_.head(); }
   expected<read_progress<offset>> read(stream_id stream, offset from, read_limits limits,
                                        const event_visitor& visit) const override {

@@ -11,7 +11,10 @@ namespace tidemark::testing {
 using clock = std::chrono::steady_clock;
 
 struct server_fixture::parts {
-  parts(server_fixture& f, script commands) : system(configure(config)), pool(2) {
+  parts(server_fixture& f, script commands)
+    : system(configure(config)),
+      pool(2),
+      background(f.seen) {
     directory =
       system.spawn([commands](directory_actor::pointer) -> directory_actor::behavior_type {
         return {
@@ -37,7 +40,8 @@ struct server_fixture::parts {
       };
     });
     services.reset(new http_services{f.options, f.seen, f.events, f.metrics, directory, probe, pool,
-                                     pool, "/tmp", "1.2.3", policy::agent, f.stopping, f.quiet});
+                                     background, "/tmp", "1.2.3", policy::agent, f.stopping,
+                                     f.quiet});
     server = std::make_unique<http_server>(system, *services);
   }
 
@@ -50,6 +54,7 @@ struct server_fixture::parts {
   caf::actor_system_config config;
   caf::actor_system system;
   boost::asio::thread_pool pool;
+  background_pool background;
   directory_actor directory;
   agent_probe_actor probe;
   std::unique_ptr<http_services> services;

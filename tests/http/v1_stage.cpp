@@ -237,7 +237,7 @@ v1_stage::v1_stage(http_options options)
   directory_ = system_->spawn(play_directory, &workspaces);
   probe_ = system_->spawn(play_probe, &probes);
   services_.reset(new http_services{options_, log, events, metrics_, directory_, probe_, blocking_,
-                                    blocking_, "/workspaces", "1.2.3", policy::agent, stopping_,
+                                    background_, "/workspaces", "1.2.3", policy::agent, stopping_,
                                     quiet_});
   server_ = std::make_unique<http_server>(*system_, *services_);
   const auto bound = server_->start();

@@ -99,6 +99,7 @@ private:
   std::atomic<bool> stopping_{false};
   std::atomic<bool> quiet_{false};
   boost::asio::thread_pool blocking_{1};
+  background_pool background_{log};
   actors_config config_;
   std::unique_ptr<caf::actor_system> system_;
   directory_actor directory_;
