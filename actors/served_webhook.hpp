@@ -13,8 +13,8 @@ namespace tidemark {
 struct served_webhook {
   webhook push;
   epoch incarnation;
-  offset done; ///< delivered, or passed over
-  offset recorded; ///< as the workspace last said
+  offset done;                           ///< delivered, or passed over
+  offset recorded;                       ///< as the workspace last said
   std::optional<std::uint64_t> delivery; ///< the number of what is on its way
   offset sending;
   /// Retention removed what came before, up to here; 0: nothing that its receiver does not know of.

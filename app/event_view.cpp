@@ -28,11 +28,21 @@ std::string resolution_summary(const json& data) {
   return line;
 }
 
-/// For a shell, as one word.
+/// For a shell, as one word on one line.
 std::string shell_word(std::string_view text) {
-  std::string out = "'";
+  const bool has_lines = text.find_first_of("\n\t") != text.npos;
+  std::string out = has_lines ? "$'" : "'";
   for (const char c : text)
-    out += c == '\'' ? std::string{"'\\''"} : std::string{c};
+    if (c == '\'')
+      out += has_lines ? "\\'" : "'\\''";
+    else if (has_lines && c == '\n')
+      out += "\\n";
+    else if (has_lines && c == '\t')
+      out += "\\t";
+    else if (has_lines && c == '\\')
+      out += "\\\\";
+    else
+      out += c;
   return out + "'";
 }
 
@@ -130,16 +140,19 @@ std::string decide_line(const std::string& workspace, const json& request,
 std::string event_line(const terminal& to, const json& envelope) {
   const auto type = string_or(envelope, "type", "?");
   const auto& data = object_at(envelope, "data");
-  const auto waits = type.ends_with(".requested") && !string_or(data, "expires_at").empty();
-  const auto hint =
-    waits ? ", decide: " + decide_line(string_or(envelope, "workspace"), data) : std::string{};
   const auto clock = string_or(envelope, "time");
   const auto time = clock.size() >= 23 ? clock.substr(11, 12) : clock;
   return fmt::format("{:>6} {} {} {}", int_or(envelope, "offset", 0),
                      painted(to, tint::dim, neutralised(time)),
                      painted(to, tint_of(type, data), fmt::format("{:<20}", neutralised(type))),
-                     summary(type, data))
-         + hint;
+                     summary(type, data));
+}
+
+std::string decide_hint(const json& envelope, const std::string& server) {
+  const auto& data = object_at(envelope, "data");
+  if (!string_or(envelope, "type").ends_with(".requested") || string_or(data, "expires_at").empty())
+    return {};
+  return ", decide: " + decide_line(string_or(envelope, "workspace"), data, server);
 }
 
 void turn_view::show(const json& envelope) {

@@ -25,6 +25,10 @@ std::string decide_line(const std::string& workspace, const json& request,
 /// neutralised for the terminal.
 std::string event_line(const terminal& to, const json& envelope);
 
+/// What follows such a line where people watch: how to decide what the event asks, `, decide: tidemark
+/// decide …`. Empty if it asks nothing, or was decided without a person.
+std::string decide_hint(const json& envelope, const std::string& server);
+
 /// Shows one turn as it happens: the agent's text as it streams, tools and troubles on lines of
 /// their own. What is only about progress goes to `err`, so that stdout holds the answer.
 class turn_view {

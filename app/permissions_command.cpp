@@ -20,7 +20,7 @@ void print_questions(const json& request, terminal& to) {
   }
 }
 
-void print_pending(const json& request, terminal& to) {
+void print_pending(const json& request, const std::string& server, terminal& to) {
   const auto is_question = string_or(request, "kind") == "question";
   to.out << painted(to, tint::bold, neutralised(string_or(request, "permission"))) << "  "
          << neutralised(string_or(request, "workspace")) << "  "
@@ -30,8 +30,8 @@ void print_pending(const json& request, terminal& to) {
     print_questions(request, to);
   else
     to.out << "    " << wish_of(request, widest) << '\n';
-  to.out << "    " << painted(to, tint::dim, decide_line(string_or(request, "workspace"), request))
-         << '\n';
+  const auto how = decide_line(string_or(request, "workspace"), request, server);
+  to.out << "    " << painted(to, tint::dim, how) << '\n';
 }
 
 void print_rule(const json& rule, terminal& to) {
@@ -58,7 +58,7 @@ int run_permissions(const api_address& server, const permissions_options& what, 
     what.workspace.empty() ? std::string{"/api/v1/permissions"} : permissions_path(what.workspace);
   const auto show = [&](const json& body) {
     for (const auto& request : array_at(body, "pending"))
-      print_pending(request, to);
+      print_pending(request, shown_server(server), to);
     for (const auto& rule : array_at(body, "rules"))
       print_rule(rule, to);
     if (array_at(body, "pending").empty())

@@ -72,11 +72,6 @@ expected<std::string> follow_turn(api_client& client, const send_options& what,
   return outcome;
 }
 
-/// What a command that a person copies has to say of the server: nothing where it would find it too.
-std::string shown_server(const api_address& server) {
-  return server.url == "http://127.0.0.1:7021" ? std::string{} : server.url;
-}
-
 } // namespace
 
 int run_send(const api_address& server, const send_options& what, terminal& to) {

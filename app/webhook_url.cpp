@@ -80,8 +80,9 @@ expected<void> check_text(const std::string& url) {
     return wrong("holds a character outside of ASCII: write its host as xn--…, others as %…");
   const auto separator = url.find("://");
   auto scheme = url.substr(0, separator == url.npos ? 0 : separator);
-  std::ranges::transform(scheme, scheme.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(scheme, scheme.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
   if (scheme != "http" && scheme != "https")
     return wrong("must begin with http:// or https://");
   constexpr std::string_view ends_host = "/?#";

@@ -20,9 +20,11 @@ void work_pace::learn(time_point now, duration written) {
   const auto passed = duration{now - seen_};
   if (passed <= duration::zero())
     return;
-  const auto part = static_cast<double>((written - written_).count()) / static_cast<double>(passed.count());
+  const auto part =
+    static_cast<double>((written - written_).count()) / static_cast<double>(passed.count());
   // A commit is counted when it ends, so a short stretch may see more of them than its own time.
-  const auto weight = 1 - std::exp(-static_cast<double>(passed.count()) / static_cast<double>(memory.count()));
+  const auto weight =
+    1 - std::exp(-static_cast<double>(passed.count()) / static_cast<double>(memory.count()));
   load_ += (std::clamp(part, 0.0, 1.0) - load_) * weight;
   seen_ = now;
   written_ = written;

@@ -5,7 +5,8 @@
 namespace tidemark {
 
 background_pool::background_pool(const event_log& log)
-  : log_(log), pace_(std::chrono::steady_clock::now(), log.time_committing()) {
+  : log_(log),
+    pace_(std::chrono::steady_clock::now(), log.time_committing()) {
   boost::asio::post(pool_, lower_priority_of_this_thread);
 }
 

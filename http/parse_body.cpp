@@ -7,7 +7,8 @@
 
 namespace tidemark {
 
-expected<json> parse_members(const std::string& text, std::initializer_list<std::string_view> known) {
+expected<json> parse_members(const std::string& text,
+                             std::initializer_list<std::string_view> known) {
   auto parsed = parse_json(text, max_body_values);
   if (!parsed && parsed.error().code == errc::too_large)
     return fail(errc::too_large, "the body is too large", parsed.error());

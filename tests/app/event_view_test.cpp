@@ -82,10 +82,17 @@ SCENARIO("an event is one line, whatever its text holds") {
   CHECK_THAT(line,
              Catch::Contains("17:05:09.042 turn.queued") && Catch::EndsWith("a b\\x1b]0;x\\x07"));
   CHECK_FALSE(event_line(to, parsed("{}")).empty());
-  CHECK_THAT(
-    event_line(
-      to,
-      parsed(
-        R"({"type":"permission.requested","workspace":"docs","data":{"permission":"p1","tool":"Bash","input":{"command":"ls\nx"},"expires_at":"2026-11-30T01:00:00Z"}})")),
-    Catch::EndsWith("Bash ls x (p1), decide: tidemark decide docs p1 allow|always|deny"));
+  const auto asks = parsed(
+    R"({"type":"permission.requested","workspace":"docs","data":{"permission":"p1","tool":"Bash","input":{"command":"ls\nx"},"expires_at":"2026-11-30T01:00:00Z"}})");
+  CHECK_THAT(event_line(to, asks), Catch::EndsWith("Bash ls x (p1)"));
+  CHECK(decide_hint(asks, "http://host:1")
+        == ", decide: tidemark decide docs p1 allow|always|deny --server http://host:1");
+  CHECK(decide_hint(parsed(R"({"type":"turn.queued","data":{}})"), {}).empty());
+}
+
+SCENARIO("a command that answers a question is one line, whatever the question holds") {
+  const auto asks =
+    parsed(R"({"permission":"p1","input":{"questions":[{"question":"Which?\nIt's \\ now"}]}})");
+  CHECK(decide_line("docs", asks)
+        == R"(tidemark decide docs p1 allow --answer $'Which?\nIt\'s \\ now=…')");
 }

@@ -53,7 +53,8 @@ json waiting_request(const scene& stage) {
 }
 
 int decide_on(const scene& stage, const json& request, const json& body) {
-  return stage.client.post(of("demo", "permissions/" + string_or(request, "permission")), body).status;
+  return stage.client.post(of("demo", "permissions/" + string_or(request, "permission")), body)
+    .status;
 }
 
 std::string closing_text(scene& stage, const std::string& turn) {
@@ -133,7 +134,8 @@ SCENARIO("a command of the real CLI is allowed once, then always, then by the ru
 SCENARIO("the real CLI's model is told why a person denied") {
   with_asking_claude("10m", [](scene& stage) {
     const auto turn = stage.submit("demo", "TOOL touch made.txt");
-    REQUIRE(decide_on(stage, waiting_request(stage), {{"decision", "deny"}, {"message", "not on a Friday"}})
+    REQUIRE(decide_on(stage, waiting_request(stage),
+                      {{"decision", "deny"}, {"message", "not on a Friday"}})
             == 200);
     CHECK_THAT(closing_text(stage, turn), Catch::Contains("not on a Friday"));
     CHECK_FALSE(made(stage, "made.txt"));

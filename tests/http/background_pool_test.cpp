@@ -11,7 +11,8 @@
 
 using namespace tidemark;
 
-SCENARIO("work in the background is done in order, beside a log at rest and beside one that never is") {
+SCENARIO(
+  "work in the background is done in order, beside a log at rest and beside one that never is") {
   memory_log whole;
   testing::damaged_log log{whole};
   background_pool pool{log};

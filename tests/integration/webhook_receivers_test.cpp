@@ -112,14 +112,15 @@ SCENARIO("a receiver that says 200 and never ends its answer has the event") {
   const raw_receiver endless{[](raw_receiver& from, int c) {
     from.send(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     const auto chunk = "4000\r\n" + std::string(0x4000, 'x') + "\r\n";
-    while (from.send(c, chunk)) {
-    }
+    while (from.send(c, chunk)) {}
   }};
   scene stage{with_receivers("10m")};
   stage.run("demo", "hello");
   const auto head = stage.events("demo").size();
   put_hook(stage, "hook", endless.url());
-  CHECK(poll_until([&] { return int_or(stage.client.get(of("demo", "webhooks/hook")).parsed(), "lag", -1) == 0; }));
+  CHECK(poll_until([&] {
+    return int_or(stage.client.get(of("demo", "webhooks/hook")).parsed(), "lag", -1) == 0;
+  }));
   CHECK(endless.requests() == head);
 }
 
@@ -129,8 +130,7 @@ SCENARIO("receivers that flood the head of their answer are cut off") {
     from.send(c, interim ? "" : "HTTP/1.1 200 OK\r\n");
     const std::string more =
       interim ? "HTTP/1.1 103 Early\r\nA: b\r\n\r\n" : "A: " + std::string(1000, 'x') + "\r\n";
-    while (from.send(c, more)) {
-    }
+    while (from.send(c, more)) {}
   }};
   scene stage{with_receivers("10m")};
   stage.run("demo", "hello");
@@ -155,7 +155,9 @@ SCENARIO("receivers that do not answer, or not in HTTP, fail with the reason") {
         },
         "imeout"},
     row{"short",
-        [](raw_receiver& from, int c) { from.send(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"); },
+        [](raw_receiver& from, int c) {
+          from.send(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx");
+        },
         "closed with outstanding"});
   INFO(each.name);
   const raw_receiver receiver{each.answer};
@@ -168,8 +170,9 @@ SCENARIO("receivers that do not answer, or not in HTTP, fail with the reason") {
 }
 
 SCENARIO("a receiver without TLS gets nothing of what is for https") {
-  const raw_receiver plain{
-    [](raw_receiver& from, int c) { from.send(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"); }};
+  const raw_receiver plain{[](raw_receiver& from, int c) {
+    from.send(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  }};
   scene stage{with_receivers("5s")};
   stage.run("demo", "hello");
   const auto url = "https://127.0.0.1:" + std::to_string(plain.port()) + "/hook";
