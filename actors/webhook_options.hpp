@@ -14,6 +14,7 @@ struct webhook_options {
   /// Deliveries at a time over all webhooks, in their first second; slow and failing ones have places
   /// of their own, four times as many (delivery_places).
   std::size_t max_transfers = 32;
+  bool enabled = true; ///< false: nothing is delivered (`server.passive`)
 };
 
 } // namespace tidemark

@@ -63,6 +63,8 @@ struct webhooks_state {
   }
 
   void serve(const webhook_key& key, const consumer& who) {
+    if (!deps->options.enabled)
+      return;
     served_webhook fresh;
     fresh.push = *who.push;
     fresh.incarnation = who.incarnation;

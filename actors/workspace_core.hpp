@@ -40,6 +40,7 @@ struct workspace_rules {
   std::size_t snapshot_every = 512;    ///< events between snapshots: bounds recovery
   ask_people ask = ask_people::never;
   std::chrono::seconds permission_timeout{600}; ///< a request that nobody decides is denied then
+  bool holds_turns = false;                     ///< queued turns stay queued (`server.passive`)
 };
 
 struct turn_record {

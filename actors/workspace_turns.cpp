@@ -171,7 +171,7 @@ void cancel_with(workspace_draft& d, const std::string& turn, const std::string&
 
 void start_next(workspace_draft& d) {
   auto& state = d.state();
-  if (state.held || state.running || state.queue.empty())
+  if (d.rules().holds_turns || state.held || state.running || state.queue.empty())
     return;
   if (state.paused_until && d.now() < *state.paused_until)
     return;

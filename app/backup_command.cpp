@@ -1,222 +1,179 @@
+#include "app/backup_archive.hpp"
+#include "app/backup_fetch.hpp"
 #include "app/commands.hpp"
-#include "app/offline_log.hpp"
-#include "base/json.hpp"
-#include "storage/backup_repository.hpp"
-#include "storage/files.hpp"
+#include "storage/backup_lock.hpp"
+#include "storage/backup_pruning.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <set>
-#include <unistd.h>
 
 namespace tidemark {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr int most_attempts = 5;
-
-std::string path_of(const backup_manifest& copy) {
-  return "/api/v1/backup/" + percent_encoded(copy.id);
-}
-
-/// Fetches one file; goes on where a connection breaks off.
-expected<void> fetch(api_client& client, const backup_manifest& copy, const backup_file& file,
-                     const backup_repository& into) {
-  auto out = unfinished_file::create(into.object(file.hash));
-  if (!out)
-    return tl::unexpected(out.error());
-  const auto path = fmt::format("{}/files/{}", path_of(copy), to_hex(file.hash));
-  for (int attempt = 1;; ++attempt) {
-    expected<void> written;
-    api_client::headers headers;
-    if (out->bytes() > 0)
-      headers.emplace("Range", fmt::format("bytes={}-", out->bytes()));
-    const auto before = out->bytes();
-    const auto done = client.stream(path, headers, [&](std::string_view piece) {
-      written = out->write(piece);
-      return written.has_value();
-    });
-    if (!written)
-      return written;
-    if (done)
-      return out->keep(file);
-    if (done.error().code != errc::io && done.error().code != errc::unavailable)
-      return done;
-    if (out->bytes() > before)
-      attempt = 0;
-    if (attempt >= most_attempts)
-      return done;
+/// What was fetched so far, shown while it is.
+class progress {
+public:
+  progress(const backup_manifest& copy, terminal& to) : copy_(copy), to_(to) {}
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  ~progress() {
+    if (to_.shows_progress)
+      to_.err << "\r\x1b[K" << std::flush;
   }
-}
 
-struct fetched {
-  std::size_t files = 0;
-  std::uint64_t bytes = 0;
+  void add(const backup_file& file) {
+    ++files_;
+    bytes_ += file.bytes;
+    if (to_.shows_progress)
+      to_.err << fmt::format("\r\x1b[K{} of {} files, {} MB", files_, copy_.files.size(),
+                             bytes_ >> 20)
+              << std::flush;
+  }
+  [[nodiscard]] std::size_t files() const { return files_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+private:
+  const backup_manifest& copy_;
+  terminal& to_;
+  std::size_t files_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
+/// Of this machine's files rather than of the server.
+bool is_local(const error& why) {
+  return why.code == errc::full || why.code == errc::corrupt || why.code == errc::too_large;
+}
+
+int report_fetching(const error& why, const api_address& server, terminal& to) {
+  return is_local(why) ? report_local_failure(why, to) : report_failure(why, server, to);
+}
+
 /// Fetches what the repository does not have yet.
-expected<fetched> fetch_missing(api_client& client, const backup_manifest& copy,
-                                const backup_repository& into, terminal& to) {
-  fetched sum;
+expected<void> fetch_missing(api_client& client, const backup_manifest& copy,
+                             const backup_repository& into, progress& so_far) {
   for (const auto& file : copy.files) {
     if (into.has(file))
       continue;
-    if (to.shows_progress)
-      to.err << fmt::format("\r\x1b[K{} of {} files, {} MB", sum.files, copy.files.size(),
-                            sum.bytes >> 20)
-             << std::flush;
-    if (auto done = fetch(client, copy, file, into); !done)
+    auto out = unfinished_file::create(into.object(file.hash));
+    if (!out)
+      return tl::unexpected(out.error());
+    const auto take = [&](std::string_view piece) { return out->write(piece); };
+    auto done = fetch_file(client, copy, file, take).and_then([&] { return out->keep(file); });
+    if (!done)
       return fail(done.error().code, file.name, done.error());
-    ++sum.files;
-    sum.bytes += file.bytes;
+    so_far.add(file);
   }
-  if (to.shows_progress)
-    to.err << "\r\x1b[K" << std::flush;
-  return sum;
+  return {};
 }
 
-expected<backup_manifest> ask_for_copy(const api_address& server) {
-  auto patient = server;
-  patient.patience = 1h; // a first backup hashes the whole log
-  api_client client{patient};
-  const auto response = client.call("POST", "/api/v1/backup");
-  if (!response)
-    return tl::unexpected(response.error());
-  auto copy = parse_json(response->body).and_then(parse_backup_manifest);
-  if (!copy)
-    return fail(errc::internal, "the server's response is no backup", copy.error());
-  return copy;
+void advise_verification(const backup_repository& in, terminal& to) {
+  const auto last = in.last_verified();
+  to.err << (last ? fmt::format("Last verified {}. ", iso8601(last->time)) : "Never verified yet. ")
+         << fmt::format("`tidemark backup {} --verify` reads every file of every backup.\n",
+                        neutralised(in.directory().string()));
 }
 
-/// Recomputes all hash chains of one backup; what is wrong, a line each.
-expected<std::vector<std::string>> broken_chains(const backup_repository& from,
-                                                 const backup_manifest& manifest) {
-  const auto directory = from.directory() / fmt::format("check-{}", ::getpid());
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
-  auto linked = from.link(manifest, directory);
-  expected<std::vector<std::string>> found;
-  const auto check = [&]() -> expected<void> {
-    if (!linked)
-      return linked;
-    rocks_log_options options;
-    options.directory = directory;
-    const auto log = open_offline(options);
-    if (!log)
-      return tl::unexpected(log.error());
-    if ((*log)->head() < manifest.head)
-      found->push_back(fmt::format("the log ends at position {}, the backup was made at {}",
-                                   (*log)->head().value, manifest.head.value));
-    for (const auto& stream : (*log)->streams()) {
-      const auto report = (*log)->verify(stream.id);
-      if (!report)
-        return tl::unexpected(report.error());
-      if (report->first_bad)
-        found->push_back(
-          fmt::format("{}: event {}: {}", stream.name, report->first_bad->value, report->problem));
-    }
-    return {};
-  };
-  const auto checked = check();
-  std::filesystem::remove_all(directory, ignored);
-  if (!checked)
-    return tl::unexpected(checked.error());
-  return found;
-}
-
-int verify_backups(const std::string& directory, terminal& to) {
-  const auto repository = backup_repository::open(directory, false);
+int back_up_into_directory(const api_address& server, const backup_options& what, terminal& to) {
+  auto repository = backup_repository::open(what.target, true);
   if (!repository)
     return report_local_failure(repository.error(), to);
-  const auto names = repository->list();
-  if (!names)
-    return report_local_failure(names.error(), to);
-  if (names->empty())
-    return report_local_failure(repository->newest(std::nullopt).error(), to);
-  bool all_good = true;
-  for (const auto& name : *names) {
-    const auto manifest = repository->read(name);
-    if (!manifest)
-      return report_local_failure(manifest.error(), to);
-    auto wrong = repository->damage(*manifest);
-    if (wrong.empty()) {
-      auto broken = broken_chains(*repository, *manifest);
-      if (!broken)
-        wrong.push_back(broken.error().describe());
-      else
-        wrong = std::move(*broken);
-    }
-    to.out << fmt::format("{}: {} files, {} bytes, up to position {}: {}\n", name,
-                          manifest->files.size(), manifest->bytes(), manifest->head.value,
-                          wrong.empty() ? "whole, all hash chains hold" : "DAMAGED");
-    for (const auto& each : wrong)
-      to.out << "  " << neutralised(each) << '\n';
-    all_good = all_good && wrong.empty();
+  const auto lock = backup_lock::take(what.target, backup_lock::use::add);
+  if (!lock)
+    return report_local_failure(lock.error(), to);
+  const auto copy = ask_for_copy(server);
+  if (!copy)
+    return report_failure(copy.error(), server, to);
+  api_client client{server};
+  std::optional<progress> so_far{std::in_place, *copy, to};
+  const auto done = fetch_missing(client, *copy, *repository, *so_far);
+  const auto name = done.and_then([&] { return repository->add(*copy); });
+  release_copy(client, *copy);
+  const auto [files, bytes] = std::pair{so_far->files(), so_far->bytes()};
+  so_far.reset();
+  if (!done)
+    return report_fetching(done.error(), server, to);
+  if (!name)
+    return report_local_failure(name.error(), to);
+  to.out << fmt::format(
+    "{}: everything up to position {}; {} of {} files fetched ({} of {} bytes)\n", *name,
+    copy->head.value, files, copy->files.size(), bytes, copy->bytes());
+  advise_verification(*repository, to);
+  return exit_ok;
+}
+
+expected<void> fetch_all(api_client& client, const backup_manifest& copy,
+                         backup_archive_writer& out, progress& so_far) {
+  if (auto begun = out.begin(copy); !begun)
+    return begun;
+  std::set<digest> written;
+  const auto take = [&](std::string_view piece) { return out.write(piece); };
+  for (const auto& file : copy.files) {
+    if (!written.insert(file.hash).second)
+      continue;
+    auto done = out.begin_object(file)
+                  .and_then([&] { return fetch_file(client, copy, file, take); })
+                  .and_then([&] { return out.end_object(); });
+    if (!done)
+      return fail(done.error().code, file.name, done.error());
+    so_far.add(file);
   }
-  if (!all_good)
-    to.err << "To mend it remove the objects that are named, and run `tidemark backup` again: it "
-              "fetches "
-              "what is missing, if the server still has it.\n";
-  return all_good ? exit_ok : exit_failed;
+  return {};
+}
+
+int back_up_into_archive(const api_address& server, const backup_options& what, terminal& to) {
+  auto out = backup_archive_writer::create(what.target, what.overwrite);
+  if (!out)
+    return report_local_failure(out.error(), to);
+  const auto copy = ask_for_copy(server);
+  if (!copy)
+    return report_failure(copy.error(), server, to);
+  api_client client{server};
+  std::optional<progress> so_far{std::in_place, *copy, to};
+  const auto done = fetch_all(client, *copy, *out, *so_far);
+  so_far.reset();
+  release_copy(client, *copy);
+  if (!done)
+    return report_fetching(done.error(), server, to);
+  if (const auto finished = out->finish(); !finished)
+    return report_local_failure(finished.error(), to);
+  to.out << fmt::format("{}: everything up to position {}; {} files, {} bytes in {}\n", what.target,
+                        copy->head.value, copy->files.size(), copy->bytes(), out->bytes());
+  return exit_ok;
+}
+
+int prune_backups(const backup_options& what, terminal& to) {
+  const auto repository = backup_repository::open(what.target, false);
+  if (!repository)
+    return report_local_failure(repository.error(), to);
+  const auto lock = backup_lock::take(what.target, backup_lock::use::remove);
+  if (!lock)
+    return report_local_failure(lock.error(), to);
+  const auto gone = prune(*repository, what.keep);
+  if (!gone)
+    return report_local_failure(gone.error(), to);
+  for (const auto& name : gone->backups)
+    to.out << "removed " << name << '\n';
+  const auto left = repository->list();
+  to.out << fmt::format("{} backups removed, {} left; {} objects removed ({} bytes)\n",
+                        gone->backups.size(), left ? left->size() : 0, gone->objects, gone->bytes);
+  return exit_ok;
 }
 
 } // namespace
 
 int run_backup(const api_address& server, const backup_options& what, terminal& to) {
   if (what.verify)
-    return verify_backups(what.directory, to);
+    return verify_backups(what.target, to);
+  if (what.prune)
+    return prune_backups(what, to);
   catch_interrupts();
-  auto repository = backup_repository::open(what.directory, true);
-  if (!repository)
-    return report_local_failure(repository.error(), to);
-  const auto copy = ask_for_copy(server);
-  if (!copy)
-    return report_failure(copy.error(), server, to);
-  api_client client{server};
-  const auto done = fetch_missing(client, *copy, *repository, to);
-  const auto name = done.and_then([&](const fetched&) { return repository->add(*copy); });
-  // Where this fails the server gives it up by itself.
-  [[maybe_unused]] const auto released = client.call("DELETE", path_of(*copy));
-  if (!done && (done.error().code == errc::full || done.error().code == errc::corrupt))
-    return report_local_failure(done.error(), to);
-  if (!done)
-    return report_failure(done.error(), server, to);
-  if (!name)
-    return report_local_failure(name.error(), to);
-  to.out << fmt::format(
-    "{}: everything up to position {}; {} of {} files fetched ({} of {} bytes)\n", *name,
-    copy->head.value, done->files, copy->files.size(), done->bytes, copy->bytes());
-  return exit_ok;
-}
-
-int run_restore(const config& local, const restore_options& what, terminal& to) {
-  const auto repository = backup_repository::open(what.directory, false);
-  if (!repository)
-    return report_local_failure(repository.error(), to);
-  std::optional<timestamp> latest;
-  if (!what.at.empty()) {
-    const auto parsed = parse_iso8601(what.at);
-    if (!parsed)
-      return report_local_failure(parsed.error(), to);
-    latest = *parsed;
-  }
-  const auto manifest = repository->newest(latest);
-  if (!manifest)
-    return report_local_failure(manifest.error(), to);
-  const auto& into = local.values.log.directory;
-  if (const auto done = repository->restore(*manifest, into); !done)
-    return report_local_failure(done.error(), to);
-  to.out << fmt::format("the backup of {} is in {}: everything up to position {}\n",
-                        iso8601(manifest->time), into.string(), manifest->head.value);
-  to.err
-    << "When a server starts on it, all workspaces go on under a new epoch: clients that had read "
-       "further are told (gap) and begin anew. What lives in it lives on: its webhooks send to "
-       "where "
-       "they sent, and retention removes what is too old by now (doc: operations, Backup).\n";
-  return exit_ok;
+  return is_backup_archive(what.target) ? back_up_into_archive(server, what, to)
+                                        : back_up_into_directory(server, what, to);
 }
 
 } // namespace tidemark

@@ -35,6 +35,13 @@ int make_key(const std::string& file, terminal& to) {
 int run_checkpoint(const api_address& server, const checkpoint_options& what, terminal& to) {
   if (!what.new_key.empty())
     return make_key(what.new_key, to);
+  std::error_code ignored;
+  if (!what.output.empty() && !what.overwrite && std::filesystem::exists(what.output, ignored))
+    return report_local_failure(
+      {errc::conflict,
+       fmt::format("{} is there already: --overwrite puts the new checkpoint in its place",
+                   what.output)},
+      to);
   std::optional<signing_key> key;
   if (!what.sign.empty()) {
     auto loaded = signing_key::load(what.sign);

@@ -76,6 +76,8 @@ ed25519` serve as well.)";
 constexpr auto backup_examples = R"(Examples:
   tidemark backup /backup/tidemark             of the running server; fetches what is new only
   tidemark backup /backup/tidemark --verify    all backups there: every file, every hash chain
+  tidemark backup /backup/tidemark --prune --keep-last 7 --keep-within 30d
+  tidemark backup tidemark.tar.zst             all of it, in one file
   tidemark restore /backup/tidemark --data-dir /var/lib/tidemark
 Asks for a token with the scope admin (TIDEMARK_TOKEN). A backup holds the log: not the workspaces'
 files, the agents' conversations or the settings (docs/operations.md, Backup).)";
@@ -292,13 +294,45 @@ void add_token(CLI::App& app, command_line& line) {
 
 void add_backup(CLI::App& app, command_line& line) {
   auto* backup = app.add_subcommand("backup", "Back up the log of a running server");
-  backup->add_option("directory", line.backup.directory, "Where the backups are.")->required();
-  backup->add_flag("--verify", line.backup.verify,
-                   "Check the backups that are there; no server is asked.");
+  backup
+    ->add_option("target", line.backup.target,
+                 "A directory, where backups share what they have in common; or a file *.tar.zst, "
+                 "which holds one whole.")
+    ->required()
+    ->type_name("<path>");
+  auto* verify = backup->add_flag("--verify", line.backup.verify,
+                                  "Check the backups that are there; no server is asked.");
+  auto* prune = backup->add_flag(
+    "--prune", line.backup.prune,
+    "Remove backups that no --keep… keeps, and all that none needs; no server is asked.");
+  prune->excludes(verify);
+  backup
+    ->add_option_function<std::size_t>(
+      "--keep-last,--keep", [&line](std::size_t count) { line.backup.keep.last = count; },
+      "With --prune: keep the newest so many.")
+    ->check(CLI::Range(1, 1'000'000))
+    ->type_name("<count>")
+    ->needs(prune);
+  const auto within = [&line](const std::string& text) {
+    const auto given = parse_duration(text);
+    if (!given)
+      throw CLI::ValidationError{"--keep-within", given.error().message};
+    line.backup.keep.within = *given;
+  };
+  backup
+    ->add_option_function<std::string>(
+      "--keep-within", within, "With --prune: keep those of this time before the newest (30d).")
+    ->type_name("<duration>")
+    ->needs(prune);
+  backup->add_flag("--overwrite", line.backup.overwrite, "Replace the file, if it is there.")
+    ->excludes(verify)
+    ->excludes(prune);
   add_server(backup, line);
   backup->footer(backup_examples);
   auto* restore = app.add_subcommand("restore", "Put a backup into an empty data directory");
-  restore->add_option("directory", line.restore.directory, "Where the backups are.")->required();
+  restore->add_option("source", line.restore.source, "A directory of backups, or a file *.tar.zst.")
+    ->required()
+    ->type_name("<path>");
   add_moment(restore, "--at", line.restore.at, "The newest backup that is not later than this.");
   add_settings(restore, line, {"data.dir"});
 }
@@ -314,6 +348,8 @@ void add_others(CLI::App& app, command_line& line) {
     ->type_name("<path>");
   checkpoint->add_option("-o,--output", line.checkpoint.output, "Write to this file.")
     ->type_name("<path>");
+  checkpoint->add_flag("--overwrite", line.checkpoint.overwrite,
+                       "Replace the output, if it is there.");
   checkpoint
     ->add_option("--new-key", line.checkpoint.new_key,
                  "Only make a key: the private one into this file, the public one to stdout.")

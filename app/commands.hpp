@@ -5,6 +5,7 @@
 #include "app/exit_code.hpp"
 #include "app/terminal.hpp"
 #include "base/json.hpp"
+#include "storage/backup_pruning.hpp"
 
 #include <chrono>
 #include <functional>
@@ -131,25 +132,34 @@ int run_verify_checkpoint(const api_address& server, const config& local,
                           const verify_options& what, terminal& to);
 
 struct checkpoint_options {
-  std::string sign;    ///< PEM of a private Ed25519 key; empty: not signed
-  std::string output;  ///< a file; empty: stdout
-  std::string new_key; ///< only make a key, into this file
+  std::string sign;       ///< PEM of a private Ed25519 key; empty: not signed
+  std::string output;     ///< a file; empty: stdout
+  std::string new_key;    ///< only make a key, into this file
+  bool overwrite = false; ///< the output, if it is there
 };
 /// Writes down where every workspace's events end, to be kept where the server cannot change it.
 int run_checkpoint(const api_address& server, const checkpoint_options& what, terminal& to);
 
 struct backup_options {
-  std::string directory;
-  bool verify = false; ///< check the backups that are there instead of making one
+  std::string target;     ///< a directory of backups, or one backup in a file `….tar.zst`
+  bool verify = false;    ///< check the backups that are there instead of making one
+  bool prune = false;     ///< remove backups and what none needs instead of making one
+  keep_rules keep;        ///< for `prune`
+  bool overwrite = false; ///< the file, if it is there
 };
-/// Makes a backup of a running server's log: fetches what the directory does not have yet.
+/// Makes a backup of a running server's log: fetches what the directory does not have yet, or all of it
+/// into a file.
 int run_backup(const api_address& server, const backup_options& what, terminal& to);
 
+/// Reads all backups in a directory, or the one in a file, and says what is wrong with each. Changes
+/// nothing of a backup; in a directory it writes down the date when all were whole.
+int verify_backups(const std::string& target, terminal& to);
+
 struct restore_options {
-  std::string directory; ///< of the backups
-  std::string at;        ///< RFC 3339: the newest backup that is not later; empty: the newest
+  std::string source; ///< a directory of backups, or one backup in a file `….tar.zst`
+  std::string at;     ///< RFC 3339: the newest backup that is not later; empty: the newest
 };
-/// Restores a backup into `data.dir`, which must be empty.
+/// Restores a backup into `data.dir`, which must have been said and be missing or empty.
 int run_restore(const config& local, const restore_options& what, terminal& to);
 
 struct token_options {

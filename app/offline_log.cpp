@@ -15,6 +15,19 @@ expected<void> no_server_on(const std::filesystem::path& directory) {
                           directory.string(), *holder));
 }
 
+expected<void> some_log_in(const std::filesystem::path& directory) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(directory, code))
+    return fail(
+      errc::not_found,
+      fmt::format("there is no directory {}: --data-dir names that of a log", directory.string()));
+  for (const auto* file : {"tidemark.format", "CURRENT"})
+    if (std::filesystem::exists(directory / file, code) || code)
+      return {};
+  return fail(errc::not_found, fmt::format("{} holds no log: --data-dir names the directory of one",
+                                           directory.string()));
+}
+
 expected<std::unique_ptr<event_log>> open_offline(rocks_log_options options) {
   if (auto alone = no_server_on(options.directory); !alone)
     return tl::unexpected(alone.error());

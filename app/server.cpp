@@ -203,7 +203,8 @@ public:
       stop_actor(self, webhooks_, "webhooks", 1s);
       webhook_sender_.reset();
       watchdog.now_ending("the janitor");
-      stop_actor(self, janitor_, "janitor", 2s);
+      if (janitor_)
+        stop_actor(self, janitor_, "janitor", 2s);
       watchdog.now_ending("the shells");
       if (shells_) // before the workspaces, whose events tell of their end
         stop_actor(self, shells_, "shells", what_.shell.hangup_grace + 2s);
@@ -266,10 +267,12 @@ private:
     writer_deps.max_batch_events = what_.batch_events;
     writer_deps.max_batch_bytes = what_.batch_bytes;
     writer_ = spawn_log_writer(actors_, writer_deps);
+    auto rules = what_.rules;
+    rules.holds_turns = what_.passive;
     directory_deps deps{log_,
                         writer_,
                         metrics_,
-                        what_.rules,
+                        rules,
                         what_.agent.workspace_root,
                         [this](const std::string& workspace, workspace_actor owner) {
                           return agents_.spawn_session(workspace, std::move(owner));
@@ -282,11 +285,15 @@ private:
       patches_ = agents_.spawn_patch_reader();
     if (what_.shell.enabled)
       shells_ = terminals_.spawn(directory_);
-    webhooks_ = spawn_webhooks(
-      actors_, {log_, events_, directory_, metrics_, *webhook_sender_, what_.webhooks});
-    janitor_deps upkeep{log_, writer_, directory_, metrics_, what_.retain};
-    upkeep.every = what_.retain_sweep;
-    janitor_ = spawn_janitor(actors_, std::move(upkeep));
+    auto pushing = what_.webhooks;
+    pushing.enabled = !what_.passive;
+    webhooks_ =
+      spawn_webhooks(actors_, {log_, events_, directory_, metrics_, *webhook_sender_, pushing});
+    if (!what_.passive) {
+      janitor_deps upkeep{log_, writer_, directory_, metrics_, what_.retain};
+      upkeep.every = what_.retain_sweep;
+      janitor_ = spawn_janitor(actors_, std::move(upkeep));
+    }
     watch_ = actors_.spawn(watch, writer_, directory_, webhooks_);
   }
 
@@ -306,7 +313,7 @@ private:
   shell_host terminals_;
   log_writer_actor writer_;
   directory_actor directory_;
-  janitor_actor janitor_;
+  janitor_actor janitor_; ///< empty: the server is passive
   agent_probe_actor probe_;
   patch_reader_actor patches_; ///< empty: nothing is recorded
   shells_actor shells_;        ///< empty: switched off
@@ -383,6 +390,9 @@ int run_server(const settings& given, std::ostream& out) {
     return cannot_start(instance.error());
   what.agent.instance = *instance;
   clear_leftovers(what);
+  if (given.passive)
+    logging::warning("server", "passive: no queued task starts, no webhook is sent, and retention "
+                               "removes nothing until it is started without --passive");
   logging::info("server", "tidemark {} with agent {} ({}), data in {}", TIDEMARK_VERSION,
                 what.agent.kind, what.agent.binary, what.data_directory);
   int code = exit_ok;

@@ -412,6 +412,11 @@ std::vector<setting> server_settings() {
            "Allow core files and debuggers; agents of the same user can then read the server's "
            "memory.",
            MEMBER(core_dumps)),
+    named(toggle("server.passive",
+                 "Nothing happens by itself: no queued task starts, no webhook is sent, retention "
+                 "removes nothing. For a look at a restored log.",
+                 MEMBER(passive)),
+          {}, {"--passive"}),
     number("server.threads", "Threads that run workspaces; 0: one a core.", MEMBER(worker_threads),
            0, 256),
     number("server.blocking_threads", "Threads for reads that go to the disk.",

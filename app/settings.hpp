@@ -25,8 +25,9 @@ struct settings {
   logging::level log_level = logging::level::info;
   std::chrono::milliseconds shutdown_limit{9'000}; ///< from the first signal to the forced end
   bool core_dumps = false;                         ///< and debuggers, and readers of /proc
-  std::size_t worker_threads = 0;                  ///< of the actors; 0: one a core
-  std::size_t blocking_threads = 4;                ///< for reads that go to the disk
+  bool passive = false;             ///< nothing happens by itself: for a look at a restored log
+  std::size_t worker_threads = 0;   ///< of the actors; 0: one a core
+  std::size_t blocking_threads = 4; ///< for reads that go to the disk
 
   http_options http;
   agent_options agent;

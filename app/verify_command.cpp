@@ -62,6 +62,11 @@ expected<chain_report> verify_on_server(const api_address& server, const std::st
 
 int run_verify(const api_address& server, const config& local, const verify_options& what,
                terminal& to) {
+  if (what.offline)
+    if (const auto there = some_log_in(local.values.log.directory); !there) {
+      report_local_failure(there.error(), to);
+      return exit_usage;
+    }
   if (!what.checkpoint.empty())
     return run_verify_checkpoint(server, local, what, to);
   const auto report =

@@ -117,7 +117,7 @@ task<void> send_backup_file(exchange& with) {
     co_await send_error(with, file.error());
     co_return;
   }
-  if (*from > file->size) {
+  if (*from > 0 && *from >= file->size) {
     auto why = error{errc::ahead, "the file ends before the first byte of the range"};
     co_await send_error(with, std::move(why));
     co_return;

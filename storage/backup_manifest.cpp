@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 namespace tidemark {
@@ -12,6 +14,8 @@ namespace tidemark {
 namespace {
 
 constexpr int manifest_version = 1;
+constexpr std::size_t most_name_bytes =
+  200; // our own have some 80; with `.part` any file system takes them
 
 bool is_plain(std::string_view part) {
   return !part.empty() && part.front() != '.' && std::ranges::all_of(part, [](char c) {
@@ -21,9 +25,9 @@ bool is_plain(std::string_view part) {
 }
 
 /// A relative path without a way up or a hidden file. What the log itself keeps beside its database is
-/// written by the restore.
+/// written by the restore, and `.part` is what it calls a file that is not complete.
 bool is_safe(std::string_view name) {
-  if (name.starts_with("tidemark."))
+  if (name.starts_with("tidemark.") || name.ends_with(".part") || name.size() > most_name_bytes)
     return false;
   for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/')) {
     if (!is_plain(name.substr(0, slash)))
@@ -31,6 +35,15 @@ bool is_safe(std::string_view name) {
     name.remove_prefix(slash + 1);
   }
   return is_plain(name);
+}
+
+/// The name of a directory that one of the names stands in and another is, if there is one.
+std::optional<std::string> file_and_directory(const std::set<std::string>& names) {
+  for (const auto& name : names)
+    for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
+      if (auto parent = name.substr(0, slash); names.contains(parent))
+        return parent;
+  return std::nullopt;
 }
 
 tl::unexpected<error> no_manifest(std::string_view what) {
@@ -78,6 +91,7 @@ expected<backup_manifest> parse_backup_manifest(const json& value) {
                            position{static_cast<std::uint64_t>(head)},
                            {}};
   std::set<std::string> names;
+  std::map<digest, std::uint64_t> sizes;
   for (const auto& one : array_at(value, "files")) {
     const auto hash = digest_from_hex(string_or(one, "sha256"));
     const auto bytes = int_or(one, "bytes", -1);
@@ -86,8 +100,13 @@ expected<backup_manifest> parse_backup_manifest(const json& value) {
       return no_manifest(fmt::format("it has a file \"{}\"", name));
     if (!names.insert(name).second)
       return no_manifest(fmt::format("it has the file \"{}\" twice", name));
-    manifest.files.push_back({std::move(name), static_cast<std::uint64_t>(bytes), *hash});
+    const auto size = static_cast<std::uint64_t>(bytes);
+    if (sizes.emplace(*hash, size).first->second != size)
+      return no_manifest(fmt::format("it gives the content of \"{}\" two sizes", name));
+    manifest.files.push_back({std::move(name), size, *hash});
   }
+  if (const auto both = file_and_directory(names))
+    return no_manifest(fmt::format("its \"{}\" is a file and a directory", *both));
   if (!names.contains("CURRENT"))
     return no_manifest("it has no file CURRENT");
   return manifest;

@@ -36,7 +36,8 @@ struct backup_manifest {
 
 json to_json(const backup_manifest& manifest);
 
-/// Takes nothing that would lead out of a directory, nor a name twice. Errors: `invalid_argument`.
+/// Takes nothing that would lead out of a directory or that a restore could not write: no name twice, none that
+/// is a file and a directory, none of more than 200 bytes. Errors: `invalid_argument`.
 expected<backup_manifest> parse_backup_manifest(const json& value);
 
 } // namespace tidemark

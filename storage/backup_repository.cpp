@@ -2,17 +2,15 @@
 
 #include "storage/data_directory.hpp"
 #include "storage/files.hpp"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "storage/restored_directory.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tidemark {
 
@@ -20,33 +18,16 @@ namespace {
 
 constexpr std::size_t object_piece_bytes = 1 << 20;
 constexpr std::size_t most_manifest_bytes = 1 << 30;
+constexpr std::size_t most_note_bytes = 4096;
+constexpr const char* verified_name = "verified.json";
 
-tl::unexpected<error> cannot(std::string_view doing, const std::filesystem::path& path, int code) {
-  const auto is_full = code == ENOSPC || code == EDQUOT;
-  return fail(is_full ? errc::full : errc::io, fmt::format("cannot {} {}: {}", doing, path.string(),
-                                                           std::generic_category().message(code)));
-}
+} // namespace
 
-/// `2026-01-31T17:05:09.042Z` without what some file systems do not take.
-std::string name_of(timestamp time) {
+std::string backup_name(timestamp time) {
   auto name = iso8601(time);
   std::erase_if(name, [](char c) { return c == '-' || c == ':'; });
   return name;
 }
-
-/// Also a directory that holds nothing but what a file system puts there.
-expected<bool> is_unused(const std::filesystem::path& directory) {
-  std::error_code code;
-  for (std::filesystem::directory_iterator entry{directory, code}, end; !code && entry != end;
-       entry.increment(code))
-    if (entry->path().filename() != "lost+found")
-      return false;
-  if (code && code != std::errc::no_such_file_or_directory)
-    return fail(errc::io, fmt::format("cannot list {}: {}", directory.string(), code.message()));
-  return true;
-}
-
-} // namespace
 
 backup_repository::backup_repository(std::filesystem::path directory)
   : directory_(std::move(directory)) {}
@@ -108,7 +89,8 @@ expected<backup_manifest> backup_repository::newest(std::optional<timestamp> lat
   if (!names)
     return tl::unexpected(names.error());
   if (latest)
-    std::erase_if(*names, [bound = name_of(*latest)](const auto& name) { return name > bound; });
+    std::erase_if(*names,
+                  [bound = backup_name(*latest)](const auto& name) { return name > bound; });
   if (!names->empty())
     return read(names->back());
   return fail(errc::not_found,
@@ -120,12 +102,30 @@ expected<backup_manifest> backup_repository::newest(std::optional<timestamp> lat
 expected<std::string> backup_repository::add(const backup_manifest& manifest) {
   if (auto synced = files::sync_directory(directory_ / "objects"); !synced)
     return tl::unexpected(synced.error());
-  auto name = name_of(manifest.time);
+  auto name = backup_name(manifest.time);
   if (auto written = files::write_durably(directory_ / "backups" / (name + ".json"),
                                           dump_json(to_json(manifest)) + "\n");
       !written)
     return tl::unexpected(written.error());
   return name;
+}
+
+expected<void> backup_repository::note_verified(timestamp when, const std::string& newest) const {
+  auto note = json::object();
+  note["time"] = iso8601(when);
+  note["newest"] = newest;
+  return files::write_durably(directory_ / verified_name, dump_json(note) + "\n");
+}
+
+std::optional<verification> backup_repository::last_verified() const {
+  const auto text = files::read_whole(directory_ / verified_name, most_note_bytes);
+  if (!text || !*text)
+    return std::nullopt;
+  const auto note = parse_json(**text);
+  const auto time = note ? parse_iso8601(string_or(*note, "time")) : expected<timestamp>{};
+  if (!note || !time)
+    return std::nullopt;
+  return verification{*time, string_or(*note, "newest")};
 }
 
 std::vector<std::string> backup_repository::damage(const backup_manifest& manifest) const {
@@ -140,7 +140,7 @@ std::vector<std::string> backup_repository::damage(const backup_manifest& manife
     const auto read = files::read_pieces(path, object_piece_bytes, [&](std::string_view piece) {
       hasher.add(piece);
       bytes += piece.size();
-      return true;
+      return bytes <= file.bytes; // it may have become endless
     });
     const auto hash = hasher.end();
     std::error_code code;
@@ -155,121 +155,76 @@ std::vector<std::string> backup_repository::damage(const backup_manifest& manife
   return found;
 }
 
-expected<void> backup_repository::link(const backup_manifest& manifest,
+expected<void> backup_repository::show(const backup_manifest& manifest,
                                        const std::filesystem::path& into) const {
+  std::error_code code;
+  const auto root = std::filesystem::absolute(directory_, code) / "objects";
   for (const auto& file : manifest.files) {
     const auto to = into / file.name;
     if (auto made = files::make_directory(to.parent_path()); !made)
       return made;
-    std::error_code code;
-    std::filesystem::create_hard_link(object(file.hash), to, code);
-    if (code) // a file system without them
-      if (auto copied = copy(file, to); !copied)
-        return copied;
+    std::filesystem::create_symlink(root / to_hex(file.hash), to, code);
+    if (code)
+      return fail(errc::io, fmt::format("cannot create {}: {}", to.string(), code.message()));
   }
   return data_directory::mark_restored(into, manifest.head > position{0});
 }
 
-expected<void> backup_repository::copy(const backup_file& file,
-                                       const std::filesystem::path& to) const {
-  auto out = unfinished_file::create(to);
-  if (!out)
-    return tl::unexpected(out.error());
+expected<void> backup_repository::copy(const backup_file& file, unfinished_file& out) const {
+  const auto path = object(file.hash);
+  std::error_code code;
+  if (!std::filesystem::exists(path, code))
+    return fail(errc::corrupt, without(file, "is missing"));
   expected<void> written;
-  const auto read =
-    files::read_pieces(object(file.hash), object_piece_bytes, [&](std::string_view piece) {
-      written = out->write(piece);
-      return written.has_value();
-    });
+  const auto read = files::read_pieces(path, object_piece_bytes, [&](std::string_view piece) {
+    written = out.write(piece);
+    return written.has_value() && out.bytes() <= file.bytes; // it may have become endless
+  });
   if (!read || !written)
-    return read ? written : read;
-  return out->keep(file);
+    return read ? written : fail(read.error().code, without(file, "cannot be read"), read.error());
+  auto kept = out.keep(file);
+  if (!kept && kept.error().code == errc::corrupt)
+    return fail(errc::corrupt, without(file, "does not hold what its name says"));
+  return kept;
+}
+
+std::string backup_repository::without(const backup_file& file, std::string_view what) const {
+  const auto affected = backups_with(file.hash);
+  return fmt::format("{}, which is {} of the log, {}. Backups that need it: {}. To restore another "
+                     "one empty the directory first and say --at; to mend them remove that object, "
+                     "if it is there, and run `tidemark backup {}` while the server has it still",
+                     object(file.hash).string(), file.name, what,
+                     affected ? fmt::format("{}", fmt::join(*affected, ", ")) : "unknown",
+                     directory_.string());
 }
 
 expected<void> backup_repository::restore(const backup_manifest& manifest,
                                           const std::filesystem::path& into) const {
-  if (auto made = files::make_directory(into); !made)
-    return made;
-  const auto empty = is_unused(into);
-  if (!empty)
-    return tl::unexpected(empty.error());
-  if (!*empty)
-    return fail(errc::conflict,
-                fmt::format("{} is not empty: a backup is restored into a directory of its own",
-                            into.string()));
-  if (auto marked = data_directory::mark_restoring(into); !marked)
-    return marked;
-  std::set<std::filesystem::path> directories{into};
+  auto to = restored_directory::begin(into);
+  if (!to)
+    return tl::unexpected(to.error());
   for (const auto& file : manifest.files) {
-    const auto to = into / file.name;
-    for (auto parent = to.parent_path(); parent != into; parent = parent.parent_path())
-      directories.insert(parent);
-    if (auto made = files::make_directory(to.parent_path()); !made)
-      return made;
-    if (auto copied = copy(file, to); !copied)
+    auto out = to->create(file.name);
+    if (!out)
+      return tl::unexpected(out.error());
+    if (auto copied = copy(file, *out); !copied)
       return copied;
   }
-  for (const auto& directory : directories)
-    if (auto synced = files::sync_directory(directory); !synced)
-      return synced;
-  return data_directory::mark_restored(into, manifest.head > position{0});
+  return to->finish(manifest);
 }
 
-unfinished_file::unfinished_file(std::filesystem::path file, int descriptor)
-  : file_(std::move(file)),
-    descriptor_(descriptor),
-    hasher_(std::make_unique<running_sha256>()) {}
-
-expected<unfinished_file> unfinished_file::create(const std::filesystem::path& file) {
-  auto part = file;
-  part += ".part";
-  ::unlink(part.c_str());
-  const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0)
-    return cannot("create", part, errno);
-  return unfinished_file{file, descriptor};
-}
-
-unfinished_file::unfinished_file(unfinished_file&& other) noexcept
-  : file_(std::move(other.file_)),
-    descriptor_(std::exchange(other.descriptor_, -1)),
-    bytes_(other.bytes_),
-    hasher_(std::move(other.hasher_)) {}
-
-unfinished_file::~unfinished_file() {
-  if (descriptor_ < 0)
-    return;
-  ::close(descriptor_);
-  auto part = file_;
-  part += ".part";
-  ::unlink(part.c_str());
-}
-
-expected<void> unfinished_file::write(std::string_view piece) {
-  hasher_->add(piece);
-  bytes_ += piece.size();
-  while (!piece.empty()) {
-    const auto written = ::write(descriptor_, piece.data(), piece.size());
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written < 0)
-      return cannot("write", file_, errno);
-    piece.remove_prefix(static_cast<std::size_t>(written));
+expected<std::vector<std::string>> backup_repository::backups_with(const digest& hash) const {
+  const auto names = list();
+  if (!names)
+    return tl::unexpected(names.error());
+  std::vector<std::string> found;
+  for (const auto& name : *names) {
+    const auto manifest = read(name);
+    if (manifest
+        && std::ranges::find(manifest->files, hash, &backup_file::hash) != manifest->files.end())
+      found.push_back(name);
   }
-  return {};
-}
-
-expected<void> unfinished_file::keep(const backup_file& as) {
-  if (bytes_ != as.bytes || hasher_->end() != as.hash)
-    return fail(errc::corrupt, fmt::format("what was read for {} is not what it must be", as.name));
-  if (::fsync(descriptor_) != 0)
-    return cannot("sync", file_, errno);
-  auto part = file_;
-  part += ".part";
-  if (::rename(part.c_str(), file_.c_str()) != 0)
-    return cannot("rename", part, errno);
-  ::close(std::exchange(descriptor_, -1));
-  return {};
+  return found;
 }
 
 } // namespace tidemark

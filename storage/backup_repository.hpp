@@ -1,7 +1,7 @@
 #pragma once
 
 #include "storage/backup_manifest.hpp"
-#include "storage/hash_chain.hpp"
+#include "storage/unfinished_file.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -11,12 +11,24 @@
 
 namespace tidemark {
 
+/// What a backup is called: `2026-01-31T17:05:09.042Z` without what some file systems do not take.
+std::string backup_name(timestamp time);
+
+/// When all backups of a directory were last found whole.
+struct verification {
+  timestamp time;
+  std::string newest; ///< the newest of them then
+};
+
 /// A directory of backups (decision 027):
 /// - `objects/<sha256>`: the content of every file that any of them holds, once,
 /// - `backups/<time>.json`: their manifests, each written when all its objects are durable. So whatever a
 ///   crash interrupts, a manifest that is there is whole.
 ///
-/// An object is written under another name until it is complete. One writer at a time.
+/// - `lock` (storage/backup_lock.hpp) and `verified.json`, the date of the last verification.
+///
+/// An object is written under another name until it is complete. One writer at a time: whoever writes, or
+/// needs the objects to stay, holds a `backup_lock`.
 class backup_repository {
 public:
   /// Errors: `not_found` (`create` is false and there is none), `io`, `full`.
@@ -37,48 +49,34 @@ public:
   /// Makes a backup of what `manifest` names, whose objects are all there. Returns its name.
   expected<std::string> add(const backup_manifest& manifest);
 
-  /// Reads every object of a backup: what is wrong with them, a line each. Errors: `io`.
+  /// Reads every object of a backup: what is wrong with them, a line each; also what cannot be read.
   [[nodiscard]] std::vector<std::string> damage(const backup_manifest& manifest) const;
 
-  /// Makes `into`, which is a new directory, the log that the backup holds, by links to the objects: to be
-  /// read only. Errors: `io`, `full`.
-  expected<void> link(const backup_manifest& manifest, const std::filesystem::path& into) const;
+  /// The names of all backups that hold this content. Errors: `io`.
+  [[nodiscard]] expected<std::vector<std::string>> backups_with(const digest& hash) const;
+
+  /// Makes `into`, which is a new directory anywhere, the log that the backup holds, to be read only: by
+  /// symbolic links, so that nothing of the objects changes, not even how often they are linked.
+  /// Errors: `io`, `full`.
+  expected<void> show(const backup_manifest& manifest, const std::filesystem::path& into) const;
+
+  /// Writes down that all backups up to `newest` were found whole. Errors: `io`, `full`.
+  expected<void> note_verified(timestamp when, const std::string& newest) const;
+  /// Nothing if that never was, or cannot be read.
+  [[nodiscard]] std::optional<verification> last_verified() const;
 
   /// Restores a backup into a directory that is missing or empty. Until it is done, no server takes the
   /// directory for a log; at its first start on it the log and its streams begin new epochs.
-  /// Errors: `conflict` (not empty), `corrupt` (an object is damaged), `io`, `full`.
+  /// Errors: `conflict` (not empty), `corrupt` (an object is damaged: which, and the backups that need
+  /// it), `io`, `full`.
   expected<void> restore(const backup_manifest& manifest, const std::filesystem::path& into) const;
 
 private:
   explicit backup_repository(std::filesystem::path directory);
-  expected<void> copy(const backup_file& file, const std::filesystem::path& to) const;
+  expected<void> copy(const backup_file& file, unfinished_file& out) const;
+  [[nodiscard]] std::string without(const backup_file& file, std::string_view what) const;
 
   std::filesystem::path directory_;
-};
-
-/// A file that is being written and not there yet. Given up unless it is kept.
-class unfinished_file {
-public:
-  /// Beside `file`, as `<file>.part`.
-  static expected<unfinished_file> create(const std::filesystem::path& file);
-  unfinished_file(unfinished_file&& other) noexcept;
-  unfinished_file& operator=(unfinished_file&&) = delete;
-  ~unfinished_file();
-
-  /// Errors: `io`, `full`.
-  expected<void> write(std::string_view piece);
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  /// Syncs it and gives it its name, if it holds what it must. The name is durable once the directory is
-  /// synced. Errors: `corrupt` (other content), `io`, `full`.
-  expected<void> keep(const backup_file& as);
-
-private:
-  unfinished_file(std::filesystem::path file, int descriptor);
-
-  std::filesystem::path file_;
-  int descriptor_;
-  std::uint64_t bytes_ = 0;
-  std::unique_ptr<running_sha256> hasher_;
 };
 
 } // namespace tidemark

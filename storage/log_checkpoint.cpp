@@ -128,12 +128,12 @@ expected<signed_checkpoint> parse_checkpoint_file(std::string_view text) {
 expected<void> check_signature(const signed_checkpoint& checkpoint, const verifying_key& key) {
   if (!checkpoint.by)
     return fail(errc::unauthorized, "the checkpoint is not signed");
-  if (key.verify(canonical_text(checkpoint.content), checkpoint.by->value))
-    return {};
   if (checkpoint.by->public_key != key.bytes())
     return fail(errc::unauthorized,
                 fmt::format("the checkpoint was signed with another key: {}, not {}",
                             to_hex(checkpoint.by->public_key), to_hex(key.bytes())));
+  if (key.verify(canonical_text(checkpoint.content), checkpoint.by->value))
+    return {};
   return fail(
     errc::unauthorized,
     "the signature does not belong to the checkpoint: it was altered after it was signed");

@@ -136,15 +136,18 @@ bool dense_from(const sse_reader::frames& events, std::uint64_t first) {
                      [&](const sse_frame& frame) { return frame.offset() == first++; });
 }
 
-command_result run_command(const scene& stage, const std::string& arguments) {
+std::string command_text(const scene& stage, const std::string& arguments) {
   const auto port = stage.server.url().substr(stage.server.url().rfind(':') + 1);
-  const std::string command =
-    "cd " + stage.server.path("") + " && env -i HOME=" + stage.server.path("home")
-    + " WORKSPACE_ROOT=" + stage.server.path("workspaces")
-    + " SETTINGS_PATH=" + stage.server.path("settings.json")
-    + " TIDEMARK_DATA_DIR=" + stage.server.path("data") + " TIDEMARK_AGENT=demo PORT=" + port
-    + " TIDEMARK_SERVER=" + stage.server.url() + " INTERNAL_API_TOKEN=" + stage.server.token() + " "
-    + program("tidemark") + " " + arguments + " 2>&1";
+  return "cd " + stage.server.path("") + " && exec env -i HOME=" + stage.server.path("home")
+         + " WORKSPACE_ROOT=" + stage.server.path("workspaces")
+         + " SETTINGS_PATH=" + stage.server.path("settings.json")
+         + " TIDEMARK_DATA_DIR=" + stage.server.path("data") + " TIDEMARK_AGENT=demo PORT=" + port
+         + " TIDEMARK_SERVER=" + stage.server.url() + " INTERNAL_API_TOKEN=" + stage.server.token()
+         + " " + program("tidemark") + " " + arguments + " 2>&1";
+}
+
+command_result run_command(const scene& stage, const std::string& arguments) {
+  const auto command = command_text(stage, arguments);
   command_result done;
   FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) // no REQUIRE: Catch2 takes assertions of one thread only

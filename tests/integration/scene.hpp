@@ -45,6 +45,8 @@ struct command_result {
   std::string out;
 };
 
+/// `tidemark <arguments>` against this server, for a shell that becomes the command.
+std::string command_text(const scene& stage, const std::string& arguments);
 /// Runs `tidemark <arguments>` against this server to its end.
 command_result run_command(const scene& stage, const std::string& arguments);
 

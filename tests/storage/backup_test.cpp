@@ -260,12 +260,17 @@ SCENARIO("a manifest leads nowhere but into its own directory", "[backup]") {
     "id", timestamp{1'764'435'909'042'000'000}, epoch{1}, position{3}, {{"CURRENT", 1, {}}}};
   CHECK(*parse_backup_manifest(to_json(good)) == good);
   for (const auto* name : {"../x", "/etc/passwd", "a/../b", "a//b", "", ".x", "a/",
-                           "tidemark.format", "a\\b", "a b", "CURRENT"}) {
+                           "tidemark.format", "a\\b", "a b", "CURRENT", "CURRENT/x", "x.part"}) {
     INFO(name);
     auto bad = good;
     bad.files.push_back({name, 1, {}});
     CHECK_FALSE(parse_backup_manifest(to_json(bad)));
   }
+  auto named = good;
+  named.files.push_back({std::string(200, 'a'), 1, {}});
+  CHECK(parse_backup_manifest(to_json(named)));
+  named.files.back().name += 'a'; // more than a file system may take
+  CHECK_FALSE(parse_backup_manifest(to_json(named)));
   CHECK_FALSE(parse_backup_manifest(json::object()));
   CHECK_FALSE(parse_backup_manifest(json::array()));
 }

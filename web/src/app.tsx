@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { Component, type ComponentChildren, type JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, forgetToken, token, tokenAsked, useToken } from "./api";
 import { EventsView } from "./events/view";
 import { connection } from "./feed";
@@ -101,6 +101,7 @@ function Header(): JSX.Element {
       </a>
     );
   };
+  const [open, setOpen] = useState(false);
   const themes: Theme[] = ["system", "light", "dark"];
   return (
     <header class="top">
@@ -118,34 +119,44 @@ function Header(): JSX.Element {
       </nav>
       <span class="grow" />
       <Pulse />
-      <select
-        aria-label={t("app.theme")}
-        value={theme.value}
-        onChange={(event) => (theme.value = event.currentTarget.value as Theme)}
-      >
-        {themes.map((each) => (
-          <option key={each} value={each}>
-            {t(`app.theme.${each}` as Word)}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label={t("app.language")}
-        value={language.value}
-        onChange={(event) => (language.value = event.currentTarget.value === "zh" ? "zh" : "en")}
-      >
-        <option value="en">English</option>
-        <option value="zh">中文</option>
-      </select>
       <button
-        class="icon keys-button"
-        aria-label={t("app.keys")}
-        title={t("app.keys")}
-        onClick={() => (helpShown.value = true)}
+        class="icon menu-button"
+        aria-label={t("app.menu")}
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
       >
-        ?
+        ⋯
       </button>
-      {token.value ? <button onClick={forgetToken}>{t("app.sign_out")}</button> : null}
+      <div class={`menu ${open ? "open" : ""}`}>
+        <select
+          aria-label={t("app.theme")}
+          value={theme.value}
+          onChange={(event) => (theme.value = event.currentTarget.value as Theme)}
+        >
+          {themes.map((each) => (
+            <option key={each} value={each}>
+              {t(`app.theme.${each}` as Word)}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label={t("app.language")}
+          value={language.value}
+          onChange={(event) => (language.value = event.currentTarget.value === "zh" ? "zh" : "en")}
+        >
+          <option value="en">English</option>
+          <option value="zh">中文</option>
+        </select>
+        <button
+          class="icon keys-button"
+          aria-label={t("app.keys")}
+          title={t("app.keys")}
+          onClick={() => (helpShown.value = true)}
+        >
+          ?
+        </button>
+        {token.value ? <button onClick={forgetToken}>{t("app.sign_out")}</button> : null}
+      </div>
     </header>
   );
 }
@@ -164,8 +175,18 @@ function Pulse(): JSX.Element {
 
 function Banner(): JSX.Element | null {
   const { state, detail, since } = connection.value;
-  if (state === "lost") return <p class="banner warn">{t("feed.lost", { when: clock(since) })}</p>;
-  if (state === "refused") return <p class="banner error">{t("feed.refused", { why: detail })}</p>;
+  if (state === "lost")
+    return (
+      <p class="banner warn" role="alert">
+        {t("feed.lost", { when: clock(since) })}
+      </p>
+    );
+  if (state === "refused")
+    return (
+      <p class="banner error" role="alert">
+        {t("feed.refused", { why: detail })}
+      </p>
+    );
   return null;
 }
 

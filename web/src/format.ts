@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
 import { language } from "./preferences";
 
+export { duration } from "./duration";
+
 /** The time of the page; what shows ages reads it. */
 export const now = signal(Date.now());
 setInterval(() => {
@@ -9,19 +11,6 @@ setInterval(() => {
 
 function locale(): string {
   return language.value === "zh" ? "zh-CN" : "en-GB";
-}
-
-export function duration(ms: number): string {
-  if (ms > 0 && ms < 1) return `${ms.toFixed(1)} ms`;
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48
-    ? `${hours} h ${minutes % 60} min`
-    : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 /** How long ago, in the shortest form. */

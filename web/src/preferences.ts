@@ -16,6 +16,11 @@ const darkSystem = matchMedia("(prefers-color-scheme: dark)");
 /** Whether the page is dark now, whoever decided it. */
 export const isDark = signal(darkSystem.matches);
 
+const small = matchMedia("(max-width: 760px)"); // as in style.css
+/** Whether the page is as narrow as a phone. */
+export const isNarrow = signal(small.matches);
+small.addEventListener("change", () => (isNarrow.value = small.matches));
+
 effect(() => {
   localStorage.setItem("tidemark.language", language.value);
   document.documentElement.lang = language.value === "zh" ? "zh-CN" : "en";

@@ -1,6 +1,6 @@
 // A real server with the demo agent, and a real browser.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -22,6 +22,8 @@ export class Server {
   #child;
   directory = mkdtempSync(join(tmpdir(), "tidemark-ui-"));
   port = 0;
+  /** Further settings, as variables. */
+  settings = {};
 
   constructor(bin) {
     this.#bin = bin;
@@ -42,6 +44,7 @@ export class Server {
       TIDEMARK_DATA_DIR: join(this.directory, "data"),
       WORKSPACE_ROOT: join(this.directory, "workspaces"),
       SETTINGS_PATH: join(this.directory, "settings.json"),
+      ...this.settings,
     });
     const child = spawn(join(this.#bin, "tidemark"), ["serve"], {
       env,
@@ -110,11 +113,9 @@ export class Server {
     }, `the end of a turn of ${workspace}`);
   }
 
+  /** Puts a file where agents find it as `../../<name>`. */
   file(name, content) {
-    const path = join(this.directory, name);
-    mkdirSync(join(path, ".."), { recursive: true });
-    writeFileSync(path, content);
-    return path;
+    writeFileSync(join(this.directory, name), content);
   }
 }
 

@@ -6,7 +6,7 @@ import { t } from "../i18n";
 import { fields, number, pretty, text } from "../values";
 import { changesOf, Diff } from "./file_change";
 import { Markdown } from "./markdown";
-import type { Item, Notice } from "./reduce";
+import { questionsOf, type Item, type Notice } from "./reduce";
 
 interface Shown {
   item: Item;
@@ -74,6 +74,28 @@ export function gist(input: unknown): string {
   return "";
 }
 
+/** What the agent asks people, as they would be asked. */
+function Questions({ item }: Part): JSX.Element {
+  return (
+    <div class="asked">
+      {questionsOf(item.input).map((each, index) => (
+        <div key={index}>
+          <p>
+            {each.header ? <span class="tag">{each.header}</span> : null} {each.text}
+          </p>
+          <ul>
+            {each.options.map(({ label, about }) => (
+              <li key={label}>
+                <b>{label}</b> {about ? <span class="quiet">{about}</span> : null}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </div>
+  );
+}
+
 function ToolCall({ item, revision }: Part): JSX.Element {
   const changes = changesOf(item.name, item.input);
   const took = item.ended ? Date.parse(item.ended) - Date.parse(item.started) : 0;
@@ -96,6 +118,8 @@ function ToolCall({ item, revision }: Part): JSX.Element {
       </summary>
       {changes.length > 0 ? (
         changes.map((change, index) => <Diff key={index} change={change} />)
+      ) : questionsOf(item.input).length > 0 ? (
+        <Questions item={item} revision={revision} />
       ) : (
         <Input item={item} revision={revision} />
       )}
@@ -217,6 +241,33 @@ export function NoticeView({ notice }: { notice: Notice }): JSX.Element | null {
           })}
         </Line>
       );
+    case "events.removed":
+      return (
+        <Line>
+          {t(data.what === "deltas" ? "item.removed.deltas" : "item.removed", {
+            from: number(data.from),
+            to: number(data.to),
+            reason: text(data.reason),
+          })}
+        </Line>
+      );
+    case "permission.rule":
+      return (
+        <Line>
+          {t(data.change === "removed" ? "item.rule.removed" : "item.rule.added", {
+            what: [data.tool, data.command].map(text).filter(Boolean).join(" "),
+            by: text(data.by),
+          })}
+        </Line>
+      );
+    case "webhook.dead":
+      return (
+        <Line tone="warn">
+          {t("item.webhook", { name: text(data.webhook), why: text(data.error) })}
+        </Line>
+      );
+    case "workspace.configured":
+      return <Line>{t("item.configured", { by: text(data.by) })}</Line>;
     default:
       return <Line>{notice.type}</Line>;
   }

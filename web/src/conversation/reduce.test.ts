@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Envelope } from "../types";
-import { apply, conversationAt, emptyConversation, openPermissions, type Item } from "./reduce";
+import {
+  apply,
+  conversationAt,
+  emptyConversation,
+  openPermissions,
+  questionsOf,
+  type Item,
+} from "./reduce";
 
 function stream(
   ...parts: [type: string, data: Record<string, unknown>, turn?: string][]
@@ -112,6 +119,36 @@ describe("a conversation", () => {
     const at = conversationAt(events, 999);
     expect(items(at).map((each) => each.id)).toContain("b");
     expect(at.offset).toBe(last + 3);
+  });
+
+  it("knows where a turn ends and which files it changed", () => {
+    const changing = stream(
+      ["turn.queued", { prompt: "a" }, "t1"],
+      [
+        "turn.changes",
+        { files: [{ path: "a.py", change: "created", added: 3, removed: 0 }, 7], count: 2 },
+        "t1",
+      ],
+      ["turn.completed", { outcome: "succeeded" }, "t1"],
+    );
+    const [only] = conversationAt(changing, 9).turns;
+    expect(only!.end).toBe(3);
+    expect(only!.changes[0]).toEqual({ path: "a.py", change: "created", added: 3, removed: 0 });
+    expect(conversationAt(changing, 2).turns[0]!.end).toBe(0);
+  });
+
+  it("reads what an agent asks people, whatever is missing", () => {
+    const asked = questionsOf({
+      questions: [
+        { question: "Which?", options: [{ label: "a", description: "A" }, {}], multiSelect: true },
+        null,
+      ],
+    });
+    expect(asked).toEqual([
+      { text: "Which?", header: "", options: [{ label: "a", about: "A" }], many: true },
+      { text: "", header: "", options: [], many: false },
+    ]);
+    expect(questionsOf(undefined)).toEqual([]);
   });
 
   it("keeps what belongs to no turn in its place", () => {

@@ -37,7 +37,8 @@ export interface Permission {
 
 export interface Question {
   text: string;
-  options: string[];
+  header: string; // what it is about, in a word
+  options: { label: string; about: string }[];
   many: boolean; // several may be chosen
 }
 
@@ -71,7 +72,17 @@ export interface Turn {
   duration: number;
   entries: Entry[];
   offset: number;
+  end: number; // offset of the event that ended it; 0 until then
+  changes: FileChanged[]; // what it left otherwise than it found it, if that was recorded
   revision: number;
+}
+
+/** A file that a turn left otherwise than it found it. */
+export interface FileChanged {
+  path: string;
+  change: string; // created, changed, deleted
+  added: number; // lines
+  removed: number;
 }
 
 /** A conversation at one place of its stream. Changed in place by `apply`; `revision` counts that. */
@@ -158,6 +169,8 @@ function turnOf(to: Conversation, event: Envelope): Turn {
     duration: 0,
     entries: [],
     offset: event.offset,
+    end: 0,
+    changes: [],
     revision: 0,
   };
   to.turns.push(turn);
@@ -178,8 +191,11 @@ function applyTurn(to: Conversation, event: Envelope): void {
     turn.attempt = number(data.attempt) || 1;
     to.agent = text(fields(data.agent).name) || to.agent;
     to.policy = text(data.policy) || to.policy;
+  } else if (event.type === "turn.changes") {
+    turn.changes = changesOf(data.files);
   } else if (event.type === "turn.completed") {
     turn.ended = event.time;
+    turn.end = event.offset;
     turn.outcome = text(data.outcome);
     turn.result = text(data.text);
     turn.usage = fields(data.usage);
@@ -195,6 +211,19 @@ function applyTurn(to: Conversation, event: Envelope): void {
       };
     }
   }
+}
+
+function changesOf(files: unknown): FileChanged[] {
+  if (!Array.isArray(files)) return [];
+  return files.map((each) => {
+    const file = fields(each);
+    return {
+      path: text(file.path),
+      change: text(file.change),
+      added: number(file.added),
+      removed: number(file.removed),
+    };
+  });
 }
 
 function applyItem(to: Conversation, event: Envelope): void {
@@ -304,7 +333,7 @@ function scopeOf(always: unknown): string {
   return [text(scope.tool), text(scope.command)].filter(Boolean).join(" ");
 }
 
-function questionsOf(input: unknown): Question[] {
+export function questionsOf(input: unknown): Question[] {
   const { questions } = fields(input);
   if (!Array.isArray(questions)) return [];
   return questions.map((each) => {
@@ -312,7 +341,11 @@ function questionsOf(input: unknown): Question[] {
     const options = Array.isArray(given.options) ? given.options : [];
     return {
       text: text(given.question),
-      options: options.map((option) => text(fields(option).label)).filter(Boolean),
+      header: text(given.header),
+      options: options
+        .map(fields)
+        .map((option) => ({ label: text(option.label), about: text(option.description) }))
+        .filter((option) => option.label),
       many: given.multiSelect === true,
     };
   });

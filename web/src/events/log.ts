@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { call, query } from "../api";
+import { call, CallError, query } from "../api";
 import { follow, isEvent } from "../feed";
 import type { AuditPage, Envelope } from "../types";
 
@@ -29,6 +29,7 @@ export const searchFields = [
 const pageSize = 1000;
 const most = 100_000;
 const paintInterval = 120;
+const retryInterval = 2000;
 
 export function searchOf(values: URLSearchParams): Search {
   const out = {} as Search;
@@ -67,6 +68,7 @@ export class EventLog {
   private reading = false;
   private arrived: Envelope[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private retrying: ReturnType<typeof setTimeout> | undefined;
 
   constructor(search: Search, live: boolean) {
     this.parameters = parametersOf(search);
@@ -76,6 +78,7 @@ export class EventLog {
   close(): void {
     this.stopped.abort();
     clearTimeout(this.timer);
+    clearTimeout(this.retrying);
   }
 
   private async begin(live: boolean): Promise<void> {
@@ -90,7 +93,7 @@ export class EventLog {
       if (live && !this.parameters.to) this.listen(newest.head);
       await this.readOlder(200);
     } catch (failure) {
-      this.fail(failure);
+      this.fail(failure, () => void this.begin(live));
     }
   }
 
@@ -118,16 +121,19 @@ export class EventLog {
         if (page.complete) break;
       }
     } catch (failure) {
-      this.fail(failure);
+      this.fail(failure, () => void this.readOlder(limit));
     } finally {
       this.reading = false;
     }
   }
 
-  private fail(failure: unknown): void {
+  /** Says why, and tries again unless the server has refused. */
+  private fail(failure: unknown, again: () => void): void {
     if (this.stopped.signal.aborted) return;
     this.state.value = "failed";
     this.detail.value = failure instanceof Error ? failure.message : String(failure);
+    const refused = failure instanceof CallError && failure.status < 500 && failure.status !== 429;
+    if (!refused) this.retrying = setTimeout(again, retryInterval);
   }
 
   private listen(head: number): void {

@@ -23,6 +23,16 @@ interface ChartProps {
   range?: [number, number];
 }
 
+const nameWidth = 64; // of the longest name, px
+
+/** The names that have room beside each other; the others are blank. */
+function thinned(names: readonly string[], width: number): string[] {
+  const all = names.filter(Boolean).length;
+  const step = Math.max(1, Math.ceil((all * nameWidth) / width));
+  let seen = 0;
+  return names.map((name) => (name && seen++ % step === 0 ? name : ""));
+}
+
 /** Of a time axis, s: a minute is filled from its left. */
 const shortest = 60;
 
@@ -58,8 +68,10 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
         gap: 4,
         size: 24,
         space: 80,
-        values: (_, places) =>
-          places.map((place) => (props.names ? (props.names[place] ?? "") : clock(place * 1000))),
+        values: (plot, places) =>
+          props.names
+            ? thinned(props.names, plot.width)
+            : places.map((place) => clock(place * 1000)),
         splits: props.names ? () => props.names!.map((_, index) => index) : undefined,
       },
       {
@@ -80,7 +92,8 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
         fill: each.kind === "line" ? undefined : colour(each.colour),
         width: each.kind === "line" ? 1.5 : 0,
         paths: each.kind === "line" ? undefined : bars,
-        points: { show: false },
+        // Of a line that has just begun, which is too short to be seen, the points are.
+        points: each.kind === "line" ? {} : { show: false },
       })),
     ],
   };

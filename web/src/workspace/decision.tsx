@@ -109,21 +109,24 @@ function QuestionPart({ question, value, onChange }: QuestionPartProps): JSX.Ele
     <div class="question">
       <p>
         <b>{question.text}</b>
+        {question.many ? <span class="quiet"> {t("space.decisions.many")}</span> : null}
       </p>
       <div class="answers">
-        {question.options.map((option) => (
+        {question.options.map(({ label, about }) => (
           <button
-            key={option}
-            aria-pressed={chosen.includes(option)}
-            onClick={() => choose(option)}
+            key={label}
+            title={about || undefined}
+            aria-pressed={chosen.includes(label)}
+            onClick={() => choose(label)}
           >
-            {option}
+            {label}
           </button>
         ))}
       </div>
       <input
         type="text"
         value={value}
+        placeholder={t("space.decisions.other")}
         aria-label={question.text}
         onInput={(event) => onChange(event.currentTarget.value)}
       />

@@ -9,8 +9,10 @@ import {
 import { follow, isEvent, type FeedFrame } from "../feed";
 import type { Envelope, StreamPage } from "../types";
 
-/** So much of a long history is read at once; the rest on demand. */
+/** So many events of a long history are read at once; the rest when it is looked at. */
 const window = 5000;
+/** So many events before the one that is looked at are read with it, for what led to it. */
+const context = 500;
 const paintInterval = 40;
 const retryInterval = 3000;
 
@@ -23,13 +25,15 @@ export class SpaceFeed {
   live: Conversation = emptyConversation();
   /** What is shown: `live`, or the past. */
   shown: Conversation = this.live;
-  first = 0; // offset of the first event there is
+  first = 0; // offset of the first event there is; above 1 once retention has removed some
   /** The offset that is looked at; null: the newest. */
   readonly at = signal<number | null>(null);
   readonly version = signal(0);
   readonly status = signal<"loading" | "ready" | "absent" | "failed">("loading");
   readonly detail = signal("");
   readonly gap = signal("");
+  /** While events before those that are there are read. */
+  readonly reading = signal(false);
 
   private readonly stopped = new AbortController();
   private arrived: Envelope[] = [];
@@ -65,6 +69,7 @@ export class SpaceFeed {
   look(at: number | null): void {
     this.at.value = at !== null && at >= this.head ? null : at;
     this.draw();
+    void this.readBack();
   }
 
   /** Tries again now, as after a first task to a workspace that was not there. */
@@ -75,15 +80,54 @@ export class SpaceFeed {
     void this.begin();
   }
 
-  async readEarlier(): Promise<void> {
+  /** Reads a window more of what came before; false if there is none, or it could not be read. */
+  async readEarlier(): Promise<boolean> {
     const oldest = this.events[0];
-    if (!oldest) return;
-    const after = Math.max(this.first - 1, oldest.offset - 1 - window);
-    const limit = oldest.offset - 1 - after;
-    const page = await this.page({ after, limit });
-    this.events = [...page.events.filter((event) => event.offset < oldest.offset), ...this.events];
-    this.live = conversationAt(this.events, this.head);
-    this.draw();
+    if (!oldest || oldest.offset <= this.first || this.reading.value) return false;
+    this.reading.value = true;
+    try {
+      const page = await this.pageBefore(oldest.offset);
+      const earlier = page.events.filter((event) => event.offset < oldest.offset);
+      if (page.epoch !== oldest.epoch || this.events[0] !== oldest) return false;
+      this.events = [...earlier, ...this.events];
+      this.live = conversationAt(this.events, this.head);
+      this.detail.value = "";
+      return earlier.length > 0;
+    } catch (failure) {
+      if (!this.stopped.signal.aborted)
+        this.detail.value = failure instanceof Error ? failure.message : String(failure);
+      return false;
+    } finally {
+      this.reading.value = false;
+      this.draw();
+    }
+  }
+
+  /** Until what is looked at is there, with some of what led to it. */
+  private async readBack(): Promise<void> {
+    const missing = () => {
+      const at = this.at.value;
+      const oldest = this.events[0];
+      return (
+        at !== null && oldest !== undefined && oldest.offset > Math.max(this.first, at - context)
+      );
+    };
+    while (missing() && (await this.readEarlier()));
+  }
+
+  /** The page that ends before `offset`; what is left of it, if retention removes some just now. */
+  private async pageBefore(offset: number): Promise<StreamPage> {
+    for (;;) {
+      const after = Math.max(this.first - 1, offset - 1 - window);
+      try {
+        return await this.page({ after, limit: offset - 1 - after });
+      } catch (failure) {
+        if (!(failure instanceof CallError && failure.status === 410)) throw failure;
+        const { first } = await this.page({ limit: 1 });
+        if (first >= offset || first <= this.first) throw failure;
+        this.first = first;
+      }
+    }
   }
 
   private async page(values: Record<string, string | number>): Promise<StreamPage> {
@@ -99,6 +143,7 @@ export class SpaceFeed {
       const wanted = this.at.value === null ? head : Math.min(head, this.at.value);
       const after = Math.max(0, first - 1, wanted - window);
       this.status.value = "ready";
+      this.detail.value = "";
       this.stopFollowing = follow({
         path: workspacePath(this.id, "/events"),
         after: `${epoch}-${after}`,
@@ -134,7 +179,10 @@ export class SpaceFeed {
     for (const event of this.arrived) {
       const begun = event.epoch !== this.live.epoch;
       if (!apply(this.live, event)) continue; // seen before
-      if (begun) this.events = [];
+      if (begun && this.events.length > 0) {
+        this.events = [];
+        this.first = event.offset;
+      }
       this.events.push(event);
     }
     this.arrived = [];

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock } from "../format";
 import { t } from "../i18n";
-import { advance, startAt } from "./replay";
+import { advance, startAt, type ReplayPlace } from "./replay";
 import type { SpaceFeed } from "./space_feed";
 
 const speeds = [1, 4, 16, 64];
@@ -14,16 +14,24 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
   const [speed, setSpeed] = useState(4);
   const [skip, setSkip] = useState(true);
   const at = feed.at.value;
-  const first = feed.events[0]?.offset ?? 1;
+  const loaded = feed.events[0]?.offset ?? 1; // what is before is read when somebody looks at it
+  const first = Math.min(loaded, Math.max(1, feed.first));
   const head = Math.max(first, feed.head);
   const here = at ?? head;
 
   useEffect(() => {
     if (!playing) return;
-    let place = startAt(feed.events, feed.at.peek() ?? 0);
+    let place: ReplayPlace | null = null;
     let before = performance.now();
     let frame = 0;
     const step = (time: number) => {
+      if (feed.reading.peek()) {
+        place = null; // events come in before it
+        before = time;
+        frame = requestAnimationFrame(step);
+        return;
+      }
+      place ??= startAt(feed.events, feed.at.peek() ?? 0);
       place = advance(feed.events, place, Math.min(time - before, 250), speed, skip);
       before = time;
       const event = feed.events[place.index];
@@ -40,7 +48,7 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
   }, [playing, speed, skip, feed]);
 
   const toggle = () => {
-    if (!playing && feed.at.peek() === null) feed.look(first);
+    if (!playing && feed.at.peek() === null) feed.look(loaded);
     play(!playing);
   };
   const toggleNow = useRef(toggle);
@@ -51,7 +59,8 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
     return () => window.removeEventListener("tidemark:replay", onReplay);
   }, []);
 
-  const time = feed.events[here - first]?.time;
+  const time = feed.events[here - loaded]?.time;
+  const range = first > 1 ? `${first}–${head}` : String(head);
   return (
     <div class={`timeline ${at === null ? "" : "past"}`}>
       <button
@@ -69,17 +78,21 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
           min={first}
           max={head}
           value={here}
-          aria-label={t("time.label", { at: here, head })}
-          aria-valuetext={t("time.at", { at: here, head })}
+          aria-label={t("time.label", { at: here, head: range })}
+          aria-valuetext={t("time.at", { at: here, head: range })}
           onInput={(event) => {
             play(false);
             feed.look(Number(event.currentTarget.value));
           }}
         />
       </div>
-      <span class="when num" aria-hidden="true">
+      <span
+        class="when num"
+        aria-hidden="true"
+        title={first > 1 ? t("space.trimmed", { first }) : undefined}
+      >
         {here}
-        <span class="quiet"> / {head}</span>{" "}
+        <span class="quiet"> / {range}</span>{" "}
         {time ? <span class="quiet">{clock(time)}</span> : null}
       </span>
       <select
@@ -116,7 +129,7 @@ export function Timeline({ feed }: { feed: SpaceFeed }): JSX.Element {
   );
 }
 
-/** Where turns ended, in the colour of how. */
+/** From where to where each turn goes, in the colour of how it ended. */
 function Ticks({
   feed,
   first,
@@ -128,7 +141,7 @@ function Ticks({
 }): JSX.Element {
   const turns = feed.live.turns.filter((turn) => turn.id);
   const every = Math.max(1, Math.ceil(turns.length / 300));
-  const place = (offset: number) => `${(100 * (offset - first)) / Math.max(1, head - first)}%`;
+  const share = (offset: number) => (100 * (offset - first)) / Math.max(1, head - first);
   return (
     <div class="ticks" aria-hidden="true">
       {turns
@@ -137,7 +150,10 @@ function Ticks({
           <i
             key={turn.id}
             class={turn.outcome || "running"}
-            style={{ left: place(Math.max(first, turn.offset)) }}
+            style={{
+              left: `${share(Math.max(first, turn.offset))}%`,
+              right: `${100 - share(turn.end || head)}%`,
+            }}
           />
         ))}
     </div>

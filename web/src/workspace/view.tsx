@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { openPermissions } from "../conversation/reduce";
 import { TurnView } from "../conversation/turn_view";
 import { count } from "../format";
 import { t } from "../i18n";
@@ -60,7 +61,8 @@ function SpaceState({ feed }: { feed: SpaceFeed }): JSX.Element {
   const turns = feed.live.turns.filter((turn) => turn.id);
   const running = turns.some((turn) => turn.started && !turn.outcome);
   const queued = turns.some((turn) => !turn.started && !turn.outcome && turn.queued);
-  return <State of={running ? "running" : queued ? "queued" : "idle"} />;
+  const waiting = openPermissions(feed.live).some(({ permission }) => permission.expires);
+  return <State of={waiting ? "waiting" : running ? "running" : queued ? "queued" : "idle"} />;
 }
 
 /** The terminal is most of the page's code, and rarely needed. */
@@ -129,14 +131,29 @@ function Conversation({ feed }: { feed: SpaceFeed }): JSX.Element {
             <p class="line warn">{t("space.gap", { reason: feed.gap.value })}</p>
           ) : null}
           {more ? (
-            <button class="link earlier" onClick={() => void earlier()}>
-              {t("space.earlier", { n: count(feed.earlier || hidden) })}
+            <button
+              class="link earlier"
+              disabled={feed.reading.value}
+              onClick={() => void earlier()}
+            >
+              {t(feed.reading.value ? "list.loading" : "space.earlier", {
+                n: count(feed.earlier || hidden),
+              })}
             </button>
           ) : null}
-          {feed.status.value === "failed" ? <p class="line error">{feed.detail.value}</p> : null}
+          {!more && feed.first > 1 && !feed.gap.value ? (
+            <p class="line warn">{t("space.trimmed", { first: count(feed.first) })}</p>
+          ) : null}
+          {feed.status.value !== "absent" && feed.detail.value ? (
+            <p class="line error">{feed.detail.value}</p>
+          ) : null}
           {turns.length === 0 ? (
             <p class="empty">
-              {t(feed.status.value === "loading" ? "list.loading" : "space.empty")}
+              {t(
+                feed.status.value === "loading" || feed.reading.value
+                  ? "list.loading"
+                  : "space.empty",
+              )}
             </p>
           ) : null}
           {turns.map((turn) => (

@@ -33,6 +33,9 @@ const day = 24 * 3600 * 1000;
 const listInterval = 30_000;
 const paintInterval = 200;
 const mostTurns = 20_000;
+const recent = 2000; // events that tell of each workspace what came last
+const heard =
+  "turn.*,permission.*,question.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
 
 export function emptySpace(id: string): Space {
   return {
@@ -80,9 +83,10 @@ export function applyToSpace(space: Space, event: Envelope, ended: Set<string>):
     space.open.clear();
     takeEnd(space, event);
     space.cost += number(event.data.cost_usd);
-  } else if (event.type === "permission.requested") {
-    space.open.add(text(event.data.permission));
-  } else if (event.type === "permission.resolved") {
+  } else if (/^(permission|question)\.requested$/.test(event.type)) {
+    // Where no person is asked, nobody has to be told.
+    if (event.data.expires_at) space.open.add(text(event.data.permission));
+  } else if (/^(permission|question)\.resolved$/.test(event.type)) {
     space.open.delete(text(event.data.permission));
   }
 }
@@ -127,10 +131,12 @@ class Fleet {
     while (!stopped.aborted) {
       try {
         const newest = await call<AuditPage>(
-          `/api/v1/events${query({ order: "newest", limit: 1 })}`,
+          `/api/v1/events${query({ types: heard, order: "newest", limit: recent })}`,
           { signal: stopped },
         );
         await this.refreshList(stopped);
+        for (const event of newest.events) this.takeLast(event);
+        await this.refreshDecisions(stopped);
         this.loaded.value = true;
         this.failure.value = "";
         this.listen(newest.head, stopped);
@@ -173,6 +179,22 @@ class Fleet {
     });
   }
 
+  private takeLast(event: Envelope): void {
+    const space = this.spaces.get(event.workspace);
+    if (!space || space.lastType) return; // a newer one was there before
+    space.lastType = event.type;
+    if (event.time > space.lastTime) space.lastTime = event.time;
+  }
+
+  /** What waits for a person by now; what comes after is heard of. */
+  private async refreshDecisions(stopped: AbortSignal): Promise<void> {
+    const { pending } = await call<{ pending: { workspace: string; permission: string }[] }>(
+      "/api/v1/permissions",
+      { signal: stopped },
+    );
+    for (const { workspace, permission } of pending) this.space(workspace).open.add(permission);
+  }
+
   private takeQueue(space: Space, queue: Queue): void {
     const task = queue.current_task;
     if (task && !this.endedTurns.has(task.task_id)) {
@@ -190,10 +212,8 @@ class Fleet {
   }
 
   private listen(head: number, stopped: AbortSignal): void {
-    const types =
-      "turn.*,permission.*,workspace.*,session.*,item.started,item.completed,fault,shell.*";
     const stop = follow({
-      path: `/api/v1/events${query({ types })}`,
+      path: `/api/v1/events${query({ types: heard })}`,
       after: String(head),
       onState: () => undefined,
       onFrame: (frame) => {

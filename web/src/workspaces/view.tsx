@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { age, count, money, now } from "../format";
 import { t, type Word } from "../i18n";
+import { isNarrow } from "../preferences";
 import { go, workspaceHref } from "../router";
 import { State } from "../state_mark";
 import { VirtualList } from "../virtual_list";
@@ -141,7 +142,7 @@ export function WorkspacesView(): JSX.Element {
         <VirtualList
           className="spaces"
           rows={rows}
-          rowHeight={44}
+          rowHeight={isNarrow.value ? 58 : 44}
           keyOf={(space) => space.id}
           draw={(space) => <SpaceRow space={space} version={version} />}
           label={t("app.workspaces")}
