@@ -19,9 +19,6 @@ namespace tidemark {
 /// A list of files that is larger is not read: what one of a hundred thousand files takes, several times.
 constexpr std::size_t most_archived_manifest_bytes = 64 << 20;
 
-/// Whether a command's operand means such a file: by its name, unless there is a directory of that name.
-bool is_backup_archive(const std::filesystem::path& operand);
-
 /// Writes an archive under another name until it is complete. Given up unless it is finished.
 class backup_archive_writer {
 public:

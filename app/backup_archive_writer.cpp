@@ -167,11 +167,6 @@ struct backup_archive_writer::state {
   }
 };
 
-bool is_backup_archive(const std::filesystem::path& operand) {
-  std::error_code ignored;
-  return operand.string().ends_with(".tar.zst") && !std::filesystem::is_directory(operand, ignored);
-}
-
 backup_archive_writer::backup_archive_writer(std::unique_ptr<state> made)
   : state_(std::move(made)) {}
 backup_archive_writer::backup_archive_writer(backup_archive_writer&&) noexcept = default;

@@ -1,5 +1,6 @@
 #include "app/backup_archive.hpp"
 #include "app/backup_fetch.hpp"
+#include "app/backup_target.hpp"
 #include "app/commands.hpp"
 #include "storage/backup_lock.hpp"
 #include "storage/backup_pruning.hpp"
@@ -47,6 +48,11 @@ private:
 /// Of this machine's files rather than of the server.
 bool is_local(const error& why) {
   return why.code == errc::full || why.code == errc::corrupt || why.code == errc::too_large;
+}
+
+int report_misuse(const error& why, terminal& to) {
+  report_local_failure(why, to);
+  return exit_usage;
 }
 
 int report_fetching(const error& why, const api_address& server, terminal& to) {
@@ -167,13 +173,23 @@ int prune_backups(const backup_options& what, terminal& to) {
 } // namespace
 
 int run_backup(const api_address& server, const backup_options& what, terminal& to) {
+  const auto target = backup_target_of(what.target);
+  if (!target)
+    return report_misuse(target.error(), to);
+  const bool is_archive = *target == backup_target::archive;
   if (what.verify)
-    return verify_backups(what.target, to);
+    return is_archive ? verify_backup_archive(what.target, to) : verify_backups(what.target, to);
+  if (what.prune && is_archive)
+    return report_misuse(
+      {errc::invalid_argument,
+       fmt::format("{} is one backup in one file: only a directory of them is pruned",
+                   what.target)},
+      to);
   if (what.prune)
     return prune_backups(what, to);
   catch_interrupts();
-  return is_backup_archive(what.target) ? back_up_into_archive(server, what, to)
-                                        : back_up_into_directory(server, what, to);
+  return is_archive ? back_up_into_archive(server, what, to)
+                    : back_up_into_directory(server, what, to);
 }
 
 } // namespace tidemark

@@ -72,7 +72,9 @@ std::string summary(const std::string& name, const backup_manifest& manifest) {
                      manifest.bytes(), manifest.head.value);
 }
 
-int verify_archive(const std::string& file, terminal& to) {
+} // namespace
+
+int verify_backup_archive(const std::string& file, terminal& to) {
   backup_archive_visitor only_read;
   only_read.begin = [](const backup_manifest&) { return expected<void>{}; };
   only_read.begin_object = [](const backup_file&) { return expected<void>{}; };
@@ -87,7 +89,7 @@ int verify_archive(const std::string& file, terminal& to) {
   return exit_ok;
 }
 
-int verify_directory(const std::string& directory, terminal& to) {
+int verify_backups(const std::string& directory, terminal& to) {
   const auto repository = backup_repository::open(directory, false);
   if (!repository)
     return report_local_failure(repository.error(), to);
@@ -131,12 +133,6 @@ int verify_directory(const std::string& directory, terminal& to) {
     to.err << "This is not written down in the directory: " << neutralised(noted.error().describe())
            << '\n';
   return exit_ok;
-}
-
-} // namespace
-
-int verify_backups(const std::string& target, terminal& to) {
-  return is_backup_archive(target) ? verify_archive(target, to) : verify_directory(target, to);
 }
 
 } // namespace tidemark

@@ -151,9 +151,11 @@ struct backup_options {
 /// into a file.
 int run_backup(const api_address& server, const backup_options& what, terminal& to);
 
-/// Reads all backups in a directory, or the one in a file, and says what is wrong with each. Changes
-/// nothing of a backup; in a directory it writes down the date when all were whole.
-int verify_backups(const std::string& target, terminal& to);
+/// Reads all backups in a directory and says what is wrong with each. Changes nothing of them; the date when
+/// all were whole is written down beside them, if that can be.
+int verify_backups(const std::string& directory, terminal& to);
+/// Reads the backup in a file, every content against its hash. Writes nothing.
+int verify_backup_archive(const std::string& file, terminal& to);
 
 struct restore_options {
   std::string source; ///< a directory of backups, or one backup in a file `….tar.zst`

@@ -61,6 +61,15 @@ std::string error_text(const json& data) {
                      neutralised(string_or(why, "message", "no reason given")));
 }
 
+/// The paths of the files that a turn changed, as many as fit into a line.
+std::string files_summary(const json& data) {
+  std::string paths;
+  if (const auto files = data.find("files"); files != data.end() && files->is_array())
+    for (const auto& file : *files)
+      paths += (paths.empty() ? "" : ", ") + string_or(file, "path");
+  return brief(paths.empty() ? string_or(data, "problem", "nothing") : paths);
+}
+
 std::string summary(const std::string& type, const json& data) {
   if (type == "turn.queued")
     return brief(string_or(data, "prompt_preview"));
@@ -81,6 +90,11 @@ std::string summary(const std::string& type, const json& data) {
     return fmt::format("{} {} {} by {}", neutralised(string_or(data, "rule")),
                        neutralised(string_or(data, "change")), neutralised(string_or(data, "tool")),
                        neutralised(string_or(data, "by")));
+  if (type == "turn.changes")
+    return files_summary(data);
+  if (type == "events.removed")
+    return fmt::format("{} to {} ({})", int_or(data, "from", 0), int_or(data, "to", 0),
+                       neutralised(string_or(data, "reason")));
   for (const auto* key : {"message", "text", "reason", "error", "session", "id", "via"})
     if (const auto text = string_at(data, key))
       return brief(*text);

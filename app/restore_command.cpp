@@ -1,4 +1,5 @@
 #include "app/backup_archive.hpp"
+#include "app/backup_target.hpp"
 #include "app/commands.hpp"
 #include "storage/backup_lock.hpp"
 #include "storage/backup_repository.hpp"
@@ -124,7 +125,12 @@ int run_restore(const config& local, const restore_options& what, terminal& to) 
       return report_local_failure(parsed.error(), to);
     latest = *parsed;
   }
-  const auto done = is_backup_archive(what.source)
+  const auto source = backup_target_of(what.source);
+  if (!source) {
+    report_local_failure(source.error(), to);
+    return exit_usage;
+  }
+  const auto done = *source == backup_target::archive
                       ? restore_archive(what.source, latest, into, to)
                       : restore_directory(what.source, latest, into, to);
   if (!done)

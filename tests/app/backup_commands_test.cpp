@@ -229,6 +229,30 @@ SCENARIO("pruning keeps what it was told to, and is refused beside a backup or a
   CHECK(run_backup_command({"backup", on.backups, "--verify"}).code == exit_ok);
 }
 
+SCENARIO("what names neither a directory of backups nor an archive of one is refused at once") {
+  const backed_up_log on;
+  std::filesystem::create_directories(on.path("server"));
+  testing::overwrite(on.path("server/tidemark.format"), "x");
+  for (const auto& target : {std::string{}, on.path("log.tar"), on.path("log.tar.gz"),
+                             on.path("log.zst"), on.path("log.tgz"), on.path("server")}) {
+    INFO(target);
+    const auto made = run_backup_command({"backup", target, "--server", "http://127.0.0.1:1"});
+    CHECK(made.code == exit_usage);
+    const auto restored = run_backup_command({"restore", target, "--data-dir", on.path("into")});
+    CHECK(restored.code == exit_usage);
+    CHECK_FALSE(std::filesystem::exists(on.path("into")));
+  }
+  CHECK_FALSE(std::filesystem::exists(on.path("log.tar.gz")));
+  CHECK_FALSE(std::filesystem::exists(on.path("server/objects")));
+  const auto pruned = run_backup_command({"backup", on.path("log.tar.zst"), "--prune"});
+  CHECK(pruned.code == exit_usage);
+  CHECK_THAT(pruned.err, Catch::Contains("only a directory of them is pruned"));
+  GIVEN("a directory of backups with the name of an archive") {
+    std::filesystem::rename(on.backups, on.path("backups.tar.zst"));
+    CHECK(run_backup_command({"backup", on.path("backups.tar.zst"), "--verify"}).code == exit_ok);
+  }
+}
+
 SCENARIO("verify says what is wrong with the directory that it was given") {
   const testing::temporary_directory directory;
   const auto nowhere = directory.path() / "nowhere";

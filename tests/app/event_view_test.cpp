@@ -96,3 +96,16 @@ SCENARIO("a command that answers a question is one line, whatever the question h
   CHECK(decide_line("docs", asks)
         == R"(tidemark decide docs p1 allow --answer $'Which?\nIt\'s \\ now=…')");
 }
+
+SCENARIO("what a turn changed and what retention took is said in the event's line") {
+  std::ostringstream out;
+  const terminal to{out, out, false};
+  const auto changed =
+    parsed(R"({"type":"turn.changes","data":{"files":[{"path":"a.txt"},{"path":"b.txt"}]}})");
+  CHECK_THAT(event_line(to, changed), Catch::EndsWith("a.txt, b.txt"));
+  const auto unknown = parsed(R"({"type":"turn.changes","data":{"problem":"no git"}})");
+  CHECK_THAT(event_line(to, unknown), Catch::EndsWith("no git"));
+  const auto removed =
+    parsed(R"({"type":"events.removed","data":{"from":1,"to":14,"reason":"turns"}})");
+  CHECK_THAT(event_line(to, removed), Catch::EndsWith("1 to 14 (turns)"));
+}
