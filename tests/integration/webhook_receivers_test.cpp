@@ -145,7 +145,8 @@ SCENARIO("receivers that do not answer, or not in HTTP, fail with the reason") {
   };
   const auto each = GENERATE(
     row{"leaves", [](raw_receiver&, int) {}, "returned nothing"},
-    row{"garbage", [](raw_receiver& from, int c) { from.send(c, "hello\r\n\r\n"); }, "HTTP/0.9"},
+    row{"garbage", [](raw_receiver& from, int c) { from.send(c, "hello\r\n\r\n"); },
+        "nsupported protocol"},
     row{"hangs", [](raw_receiver& from, int c) { from.wait_for_leaving(c); }, "imeout"},
     row{"drips",
         [](raw_receiver& from, int c) {
