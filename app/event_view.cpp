@@ -31,6 +31,15 @@ std::string error_text(const json& data) {
                      neutralised(string_or(why, "message", "no reason given")));
 }
 
+/// The paths of the files that a turn changed, as many as fit into a line.
+std::string files_summary(const json& data) {
+  std::string paths;
+  if (const auto files = data.find("files"); files != data.end() && files->is_array())
+    for (const auto& file : *files)
+      paths += (paths.empty() ? "" : ", ") + string_or(file, "path");
+  return brief(paths.empty() ? string_or(data, "problem", "nothing") : paths);
+}
+
 std::string summary(const std::string& type, const json& data) {
   if (type == "turn.queued")
     return brief(string_or(data, "prompt_preview"));
@@ -42,6 +51,11 @@ std::string summary(const std::string& type, const json& data) {
     return brief(string_or(data, "text"));
   if (type == "item.started" || type == "item.completed")
     return item_summary(object_at(data, "item"));
+  if (type == "turn.changes")
+    return files_summary(data);
+  if (type == "events.removed")
+    return fmt::format("{} to {} ({})", int_or(data, "from", 0), int_or(data, "to", 0),
+                       neutralised(string_or(data, "reason")));
   if (type.starts_with("permission.") || type.starts_with("question."))
     return brief(fmt::format("{} {}", string_or(data, "tool"), string_or(data, "decision")));
   for (const auto* key : {"message", "text", "reason", "error", "session", "id", "via"})

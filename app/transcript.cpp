@@ -77,15 +77,15 @@ void transcript::show(const json& envelope) {
 }
 
 void transcript::show_prompt(const json& envelope, const json& data) {
+  std::vector<std::string> origin{neutralised(string_or(envelope, "time"))};
+  if (const auto source = string_or(data, "source"); !source.empty())
+    origin.push_back(neutralised(source));
+  origin.push_back("by " + neutralised(string_or(data, "by", "-")));
   to_.out << painted(to_, tint::bold,
                      fmt::format("{} · {}", neutralised(string_or(envelope, "workspace")),
                                  neutralised(string_or(envelope, "turn"))))
           << '\n'
-          << painted(to_, tint::dim,
-                     fmt::format("{} · {} · by {}", neutralised(string_or(envelope, "time")),
-                                 neutralised(string_or(data, "source", "-")),
-                                 neutralised(string_or(data, "by", "-"))))
-          << "\n\n";
+          << painted(to_, tint::dim, fmt::format("{}", fmt::join(origin, " · "))) << "\n\n";
   std::istringstream lines(string_or(data, "prompt", string_or(data, "prompt_preview")));
   for (std::string line; std::getline(lines, line);)
     to_.out << "> " << neutralised(line) << '\n';

@@ -31,7 +31,9 @@ problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& s
     break;
   case gap_reason::trimmed:
     what.status = 410;
-    what.detail = "events after the cursor were removed by retention";
+    what.detail = fmt::format(
+      "events after the cursor were removed by retention: the first one that is left is {}",
+      stream.first().value);
     break;
   case gap_reason::ahead:
     what.status = 416;

@@ -51,3 +51,16 @@ SCENARIO("an event is one line, whatever its text holds") {
              Catch::Contains("17:05:09.042 turn.queued") && Catch::EndsWith("a b\\x1b]0;x\\x07"));
   CHECK_FALSE(event_line(to, parsed("{}")).empty());
 }
+
+SCENARIO("what a turn changed and what retention took is said in the event's line") {
+  std::ostringstream out;
+  const terminal to{out, out, false};
+  const auto changed =
+    parsed(R"({"type":"turn.changes","data":{"files":[{"path":"a.txt"},{"path":"b.txt"}]}})");
+  CHECK_THAT(event_line(to, changed), Catch::EndsWith("a.txt, b.txt"));
+  const auto unknown = parsed(R"({"type":"turn.changes","data":{"problem":"no git"}})");
+  CHECK_THAT(event_line(to, unknown), Catch::EndsWith("no git"));
+  const auto removed =
+    parsed(R"({"type":"events.removed","data":{"from":1,"to":14,"reason":"turns"}})");
+  CHECK_THAT(event_line(to, removed), Catch::EndsWith("1 to 14 (turns)"));
+}

@@ -39,6 +39,13 @@ SCENARIO("a turn is told from its prompt to its end, with what tools were given 
            "succeeded in 1.5 s · 3.0 k tokens in, 45 out · 0.0123 USD · m-1\n");
 }
 
+SCENARIO("a turn that nobody says the source of is told without one") {
+  CHECK_THAT(
+    told(
+      {R"({"type":"turn.queued","workspace":"docs","turn":"t1","time":"2026-11-29T17:05:09.042Z","data":{"prompt":"a","source":"","by":"ci"}})"}),
+    Catch::Contains("2026-11-29T17:05:09.042Z · by ci\n"));
+}
+
 SCENARIO("long output of a tool is cut, unless all is wanted; a failure says why") {
   std::string lines;
   for (int i = 1; i <= 15; ++i)

@@ -262,7 +262,7 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.getByLabel("Types").fill("item.started");
     await page.locator("#filter").fill("harbour/board.py");
     await page.keyboard.press("Enter");
-    await page.getByText("1 event, all there are").waitFor();
+    await page.getByText("1 event · all there are").waitFor();
     await page.locator(".vrow").click();
     await page.locator(".raw").filter({ hasText: '"id":"t4"' }).waitFor();
     await page.getByRole("button", { name: "Copy as curl" }).click();
@@ -287,13 +287,13 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await open("#/events?types=turn.completed");
     await page.getByLabel("Outcome").selectOption("failed");
     await page.getByRole("button", { name: "Search", exact: true }).click();
-    await page.getByText("1 event, all there are").waitFor();
+    await page.getByText("1 event · all there are").waitFor();
     await page.locator(".vrow", { hasText: "disk is full" }).waitFor();
     await page.getByLabel("Outcome").selectOption("");
     await page.getByLabel("Tool").fill("Edit");
     await page.getByLabel("Types").fill("item.completed");
     await page.keyboard.press("Enter");
-    await page.getByText("2 events, all there are").waitFor();
+    await page.getByText("2 events · all there are").waitFor();
     await page.getByLabel("To", { exact: true }).fill("2020-01-01T00:00");
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.getByText("No event matches.").waitFor();

@@ -15,10 +15,16 @@ import {
 import { until } from "./stage.mjs";
 
 let page;
+let looker;
 
 before(
   async () => {
-    server.settings = { TIDEMARK_RETAIN_SWEEP: "1s", TIDEMARK_WEBHOOKS_ALLOW_PRIVATE: "true" };
+    server.settings = {
+      TIDEMARK_RETAIN_SWEEP: "1s",
+      TIDEMARK_WEBHOOKS_ALLOW_PRIVATE: "true",
+      TIDEMARK_HTTP_TOKENS_FILE: server.tokens,
+    };
+    looker = server.token("looker", "read"); // which makes the file that the server wants
     await begin();
     page = await newPage();
   },
@@ -293,6 +299,24 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
     await picture(page, "trimmed");
   });
 
+  it("says what a token may not do, and goes on with what it may", async () => {
+    const reader = await newPage({ token: looker });
+    expect((message) => message.includes("403"));
+    await reader.goto(`${server.url}/ui/#/w/shoal`);
+    await reader.getByText("sounding 3").first().waitFor();
+    await reader.locator("#task").fill("ECHO no");
+    await reader.keyboard.press("Control+Enter");
+    await reader.locator(".composer-note.bad", { hasText: "write" }).waitFor();
+    assert.equal(await reader.locator("#task").inputValue(), "ECHO no");
+    await reader.getByRole("link", { name: "Shell" }).click();
+    await reader.locator(".shell-note", { hasText: "admin" }).waitFor();
+    await checkAccess(reader, "a refused shell");
+    await reader.goto(`${server.url}/ui/#/overview`);
+    await reader.locator("canvas").first().waitFor();
+    await reader.context().close();
+    expect();
+  });
+
   it("goes on by itself in the list and the log when the server has been away, and shows nothing twice", async () => {
     const loses = async (work) => {
       expect(isLost);
@@ -329,7 +353,7 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.locator(".foot.bad").waitFor();
     await server.start();
-    await page.getByText("1 event, all there are").waitFor();
+    await page.getByText("1 event · all there are").waitFor();
     expect();
   });
 

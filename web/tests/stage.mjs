@@ -1,5 +1,5 @@
 // A real server with the demo agent, and a real browser.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -111,6 +111,18 @@ export class Server {
       const record = await this.turn(workspace, turn);
       return record.ended ? record : null;
     }, `the end of a turn of ${workspace}`);
+  }
+
+  /** Where further tokens are kept; for the setting `http.tokens_file`. */
+  get tokens() {
+    return join(this.directory, "tokens.json");
+  }
+
+  /** Makes a token of that name. */
+  token(name, scope) {
+    const rest = ["token", "create", name, "--scope", scope, "--http-tokens-file", this.tokens];
+    const options = { cwd: this.directory, stdio: ["ignore", "pipe", "ignore"] };
+    return execFileSync(join(this.#bin, "tidemark"), rest, options).toString().trim();
   }
 
   /** Puts a file where agents find it as `../../<name>`. */

@@ -23,7 +23,8 @@ export function changesOf(tool: string, input: unknown): FileChange[] {
       after: text(fields(edit).new_string),
     }));
   }
-  if (tool === "NotebookEdit") return [{ path, before: "", after: text(given.new_source) }];
+  if (tool === "NotebookEdit" && given.new_source)
+    return [{ path, before: "", after: text(given.new_source) }];
   return [];
 }
 

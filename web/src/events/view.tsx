@@ -124,8 +124,8 @@ function Rows({ log, chosen, choose }: RowsProps): JSX.Element {
   const { rows } = log;
   const status: Record<typeof state, string> = {
     searching: t("events.searching", { at: log.reached.value || "…" }),
-    more: `${t("events.count", { n: count(rows.length) })}, ${t("events.older")}`,
-    complete: `${t("events.count", { n: count(rows.length) })}, ${t("events.complete")}`,
+    more: `${t("events.count", { n: count(rows.length) })} · ${t("events.older")}`,
+    complete: `${t("events.count", { n: count(rows.length) })} · ${t("events.complete")}`,
     failed: log.detail.value,
   };
   return (

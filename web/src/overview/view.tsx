@@ -85,7 +85,7 @@ function Figures({ all }: { all: Sample[] }): JSX.Element {
       bytes(total(all, "tidemark_log_size_bytes")),
       all.length === 0
         ? ""
-        : `${t(accepting ? "over.accepting" : "over.refusing")}, ${t("over.free", { free: bytes(total(all, "tidemark_log_free_bytes")) })}`,
+        : `${t(accepting ? "over.accepting" : "over.refusing")} · ${t("over.free", { free: bytes(total(all, "tidemark_log_free_bytes")) })}`,
     ],
   ];
   return (

@@ -178,7 +178,7 @@ export const zh: Record<keyof typeof en, string> = {
   "over.duration": "回合时长",
   "over.append": "写入延迟",
   "over.since": "自服务器启动",
-  "over.tokens": "各模型的令牌与费用",
+  "over.tokens": "各模型的 Token 与费用",
   "over.model": "模型",
   "over.input": "输入",
   "over.output": "输出",

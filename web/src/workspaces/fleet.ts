@@ -137,6 +137,7 @@ class Fleet {
         await this.refreshList(stopped);
         for (const event of newest.events) this.takeLast(event);
         await this.refreshDecisions(stopped);
+        this.version.value += 1;
         this.loaded.value = true;
         this.failure.value = "";
         this.listen(newest.head, stopped);
