@@ -12,6 +12,7 @@
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
 #include "app/webhook_sender.hpp"
+#include "app/webhook_url.hpp"
 #include "http/auth.hpp"
 #include "http/server.hpp"
 #include "process/orphans.hpp"
@@ -181,6 +182,7 @@ public:
                                       what_.rules.max_prompt_bytes,
                                       webhooks_,
                                       &backups_,
+                                      check_webhook_url,
                                       what_.retain});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();

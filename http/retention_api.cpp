@@ -12,19 +12,16 @@ namespace tidemark {
 namespace {
 
 expected<configure_workspace> parse_configuration(const std::string& text) {
-  const auto body = parse_json(text, max_body_values);
-  if (!body || !body->is_object())
-    return fail(errc::invalid_argument, "the body must be a JSON object");
+  const auto body = parse_members(text, {"retain"});
+  if (!body)
+    return tl::make_unexpected(body.error());
   configure_workspace out;
-  for (const auto& [key, value] : body->items()) {
-    if (key != "retain")
-      return fail(errc::invalid_argument,
-                  "the body has no member \"" + key + "\"; it takes \"retain\"");
-    auto wanted = parse_retention(value);
-    if (!wanted)
-      return tl::make_unexpected(std::move(wanted.error()));
-    out.retain = std::move(*wanted);
-  }
+  if (!body->contains("retain"))
+    return out;
+  auto wanted = parse_retention((*body)["retain"]);
+  if (!wanted)
+    return tl::make_unexpected(std::move(wanted.error()));
+  out.retain = std::move(*wanted);
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 namespace tidemark {
@@ -40,7 +41,9 @@ struct http_services {
   std::size_t max_prompt_bytes = 32 << 20;
   webhooks_actor webhooks = {};      ///< empty: none are served
   staged_backups* backups = nullptr; ///< null: this server makes no backups
-  retention_rules retain = {};       ///< of workspaces without rules of their own
+  /// Says what is wrong with a webhook's URL; may block. Empty: nothing is.
+  std::function<expected<void>(const std::string&)> check_webhook_url = {};
+  retention_rules retain = {}; ///< of workspaces without rules of their own
 };
 
 } // namespace tidemark
