@@ -243,6 +243,19 @@ SCENARIO("what is no webhook is refused") {
   CHECK(put(stage, body).status == 400);
   body = json::object({{"url", "https://example.com/"}, {"max_attempts", 0}});
   CHECK(put(stage, body).status == 400);
+  for (const auto* type : {"", "\r\n", "turn.completed\n", "turn completed", "t\xc3\xa9"}) {
+    CAPTURE(type);
+    body = json::object({{"url", "https://example.com/"}, {"types", json::array({type})}});
+    CHECK(put(stage, body).status == 400);
+  }
+  for (const auto* place : {"18446744073709551615", "18446744073709551616", "-1", "1.5",
+                            "\"1-18446744073709551615\"", "\"9223372036854775808\""}) {
+    CAPTURE(place);
+    const auto from = std::string{R"({"url":"https://example.com/","from":)"} + place + "}";
+    CHECK(put(stage, parse_json(from).value()).status == 400);
+  }
+  body = json::object({{"url", "https://example.com/"}, {"from", 9'223'372'036'854'775'807}});
+  CHECK(put(stage, body).status == 416); // beyond the last event
   CHECK(
     put(stage, json::object({{"url", "https://example.com/"}}), of("nobody", "webhooks/x")).status
     == 404);
