@@ -22,6 +22,7 @@ before(
     server.settings = {
       TIDEMARK_RETAIN_SWEEP: "1s",
       TIDEMARK_WEBHOOKS_ALLOW_PRIVATE: "true",
+      TIDEMARK_AGENT_SNAPSHOTS: "true",
       TIDEMARK_HTTP_TOKENS_FILE: server.tokens,
     };
     looker = server.token("looker", "read"); // which makes the file that the server wants
@@ -236,6 +237,25 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
       "Who has to know?": "Pilots, Passengers",
       "From when?": "Monday, 6:00",
     });
+  });
+
+  it("shows what a turn changed in the files, by whatever means", async () => {
+    await server.run("yard", "TOOL printf 'keel\\nhull\\n' > plan.txt");
+    await server.run("yard", "TOOL sed -i s/hull/mast/ plan.txt; mkdir -p log; date > log/day");
+    await open("#/w/yard");
+    const changed = page.getByRole("group", { name: "Files that changed" });
+    const last = changed.last();
+    await last
+      .getByRole("listitem")
+      .filter({ hasText: "log/day" })
+      .filter({ hasText: "new" })
+      .waitFor();
+    assert.match(await last.getByRole("listitem").last().innerText(), /plan\.txt\s*\+1\s*−1/);
+    await last.getByRole("button", { name: "Show the changes" }).click();
+    await last.locator(".add", { hasText: /^\+mast/ }).waitFor();
+    await last.locator(".del", { hasText: /^-hull/ }).waitFor();
+    await checkAccess(page, "changes of files");
+    await picture(page, "changes");
   });
 
   it("shows who reads along and how far behind", async () => {

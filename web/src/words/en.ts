@@ -96,6 +96,7 @@ export const en = {
   "turn.from": "from {who}",
   "turn.attempt": "attempt {n}",
   "turn.tokens": "{in} in, {out} out",
+  "turn.diff": "Show the changes",
   "turn.changes": "Files that changed",
   "turn.change.created": "new",
   "turn.change.deleted": "deleted",
