@@ -212,7 +212,8 @@ struct consumer_start {
 };
 
 /// Make a consumer unless it is there. With `push` it is a webhook, and one that is there is changed;
-/// a consumer never becomes the other kind. Errors: `conflict`, `fenced`, `ahead`, `too_large`.
+/// a consumer never becomes the other kind. Errors: `conflict` (also if there are `consumers.max`),
+/// `fenced`, `ahead`.
 struct put_consumer {
   struct webhook_change {
     std::string url;

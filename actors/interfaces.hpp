@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/commands.hpp"
+#include "actors/delivery_trouble.hpp"
 #include "actors/session_protocol.hpp"
 #include "actors/shell_protocol.hpp"
 
@@ -96,6 +97,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::terminal_size)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::shared_text)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::removal_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::removal_reply_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tidemark::delivery_troubles_ptr)
 
 namespace tidemark {
 
@@ -204,6 +206,8 @@ using shells_actor = caf::typed_actor<
 using webhooks_actor = caf::typed_actor<
   /// A client changed a webhook: workspace, name.
   caf::reacts_to<changed_atom, std::string, std::string>,
+  /// Which webhooks of the workspace fail, and how.
+  caf::replies_to<list_atom, std::string>::with<delivery_troubles_ptr>,
   /// Internal: the workspace has new events.
   caf::reacts_to<wake_atom, std::string>,
   /// Internal: a delivery by its number has ended, with a status (0: none came) and what went wrong.

@@ -1,5 +1,6 @@
 #include "actors/webhook_delivery.hpp"
 
+#include "replay/sse_frame.hpp"
 #include "storage/hash_chain.hpp"
 
 #include <openssl/evp.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace tidemark {
 
@@ -21,6 +23,23 @@ std::string webhook_signature(std::string_view secret, std::int64_t unix_seconds
          reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(),
          code.data(), &size);
   return "t=" + time + ",v1=" + to_hex({code.data(), size});
+}
+
+webhook_request request_for(const webhook& push, const std::string& workspace,
+                            const std::string& name, const event_view& e, offset missed) {
+  webhook_request out;
+  out.url = push.url;
+  append_envelope(out.body, e, false);
+  const auto seconds = now_utc().nanoseconds / 1'000'000'000;
+  out.headers = {"Content-Type: application/json",
+                 "User-Agent: tidemark/" TIDEMARK_VERSION,
+                 "Tidemark-Workspace: " + workspace,
+                 "Tidemark-Webhook: " + name,
+                 "Tidemark-Event: " + cursor{e.incarnation, e.at}.str(),
+                 "Tidemark-Signature: " + webhook_signature(push.secret, seconds, out.body)};
+  if (missed > offset{})
+    out.headers.push_back("Tidemark-Missed: " + cursor{e.incarnation, missed}.str());
+  return out;
 }
 
 std::chrono::milliseconds retry_delay(std::size_t failures, std::chrono::milliseconds first,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "actors/consumer.hpp"
+#include "storage/event_log.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +34,8 @@ public:
   webhook_sender& operator=(const webhook_sender&) = delete;
   virtual ~webhook_sender() = default;
 
-  /// Begins to post. `done` is called once, on any thread, unless the sender goes before.
+  /// Begins to post, at once: how many are on their way is the caller's concern. `done` is called
+  /// once, on any thread, unless the sender goes before.
   virtual void send(webhook_request what, std::function<void(webhook_answer)> done) = 0;
 };
 
@@ -39,6 +43,11 @@ public:
 /// a receiver can refuse what somebody recorded and sends again later.
 std::string webhook_signature(std::string_view secret, std::int64_t unix_seconds,
                               std::string_view body);
+
+/// The request for one event. `missed`: retention removed what came before, up to here, and the
+/// receiver does not know; 0: nothing.
+webhook_request request_for(const webhook& push, const std::string& workspace,
+                            const std::string& name, const event_view& e, offset missed);
 
 /// How long to wait after so many failures in a row (at least 1): doubled each time from `first` up to
 /// `longest`, then a random part of its second half taken off, so that receivers are not met in step.

@@ -1,7 +1,8 @@
 #include "actors/webhooks.hpp"
 
+#include "actors/delivery_places.hpp"
+#include "actors/served_webhook.hpp"
 #include "base/logging.hpp"
-#include "replay/sse_frame.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
@@ -24,27 +25,10 @@ using steady = std::chrono::steady_clock;
 constexpr auto passing_interval = 1s;
 /// When to look again after the log or the workspace refused, or the stream has ended.
 constexpr auto look_again = 2s;
+/// How long a delivery may take before it makes room for others that are quick.
+constexpr auto patience = 1s;
 /// Events looked at for one webhook before the others have their turn.
 constexpr std::size_t looked_at_in_turn = 1000;
-
-using hook_key = std::pair<std::string, std::string>; // workspace, name
-
-/// One webhook that is served.
-struct hook {
-  webhook push;
-  epoch incarnation;
-  offset done;                           // delivered, or passed over
-  offset recorded;                       // as the workspace last said
-  std::optional<std::uint64_t> delivery; // the number of what is on its way
-  offset sending;
-  offset
-    missed; // retention removed what came before, up to here; 0: nothing that its receiver does not know of
-  std::size_t failures = 0; // of the event that comes next
-  steady::time_point next_try;
-  steady::time_point record_from; // not before this
-  bool recording = false;
-  bool burying = false;
-};
 
 /// Wakes the actor when a workspace has new events, once until it has looked.
 struct watched_stream {
@@ -58,14 +42,16 @@ struct webhooks_state {
 
   webhooks_actor::pointer self = nullptr;
   std::optional<webhooks_deps> deps;
-  std::map<hook_key, hook> hooks;
+  std::map<webhook_key, served_webhook> hooks;
   std::map<std::string, watched_stream> watched;
-  std::map<std::uint64_t, hook_key> deliveries;
+  std::map<std::uint64_t, webhook_key> deliveries;
+  std::optional<delivery_places> places;
   std::uint64_t last_delivery = 0;
   std::optional<steady::time_point> wakes_at;
   std::minstd_rand random{std::random_device{}()};
 
   void start() {
+    places.emplace(deps->options.max_transfers, patience);
     const auto stored = all_consumers(deps->log);
     if (!stored)
       return logging::error("webhooks", "no webhook is served, their records cannot be read: {}",
@@ -76,10 +62,10 @@ struct webhooks_state {
           serve({workspace, hook_name}, who);
   }
 
-  void serve(const hook_key& key, const consumer& who) {
+  void serve(const webhook_key& key, const consumer& who) {
     if (!deps->options.enabled)
       return;
-    hook fresh;
+    served_webhook fresh;
     fresh.push = *who.push;
     fresh.incarnation = who.incarnation;
     fresh.done = fresh.recorded = who.at;
@@ -90,7 +76,7 @@ struct webhooks_state {
     advance(key);
   }
 
-  void forget(const hook_key& key) {
+  void forget(const webhook_key& key) {
     const auto found = hooks.find(key);
     if (found == hooks.end())
       return;
@@ -103,7 +89,7 @@ struct webhooks_state {
   }
 
   /// A client changed it, or it died: the log has it as it is now.
-  void on_changed(const hook_key& key) {
+  void on_changed(const webhook_key& key) {
     const auto who = stored_consumer(deps->log, key.first, key.second);
     if (who && who->push) {
       const auto known = hooks.find(key);
@@ -132,10 +118,25 @@ struct webhooks_state {
       advance(key);
       record(key, each);
     }
+    call_waiting();
   }
 
-  /// Sends what comes next, unless something is on its way or has to wait.
-  void advance(const hook_key& key) {
+  /// Lets those begin that waited for a place.
+  void call_waiting() {
+    while (const auto called = places->next(steady::now()))
+      if (hooks.contains(*called))
+        advance(*called, true);
+    wake_for_place();
+  }
+
+  void wake_for_place() {
+    if (const auto when = places->next_change())
+      wake(*when);
+  }
+
+  /// Sends what comes next, unless something is on its way or has to wait. `called`: for a place it
+  /// need not wait any more.
+  void advance(const webhook_key& key, bool called = false) {
     auto& h = hooks.at(key);
     if (h.push.dead || h.delivery || h.burying)
       return;
@@ -150,7 +151,7 @@ struct webhooks_state {
       h.done = before == stream->past.end() ? offset{} : std::min(h.done, before->last);
       h.incarnation = stream->incarnation;
       h.recorded = offset{};
-      h.failures = 0;
+      h.trouble = {};
     }
     if (stream->ended)
       wake(steady::now() + look_again); // no event of the next life wakes a reader of this one
@@ -162,11 +163,12 @@ struct webhooks_state {
     }
     if (h.done >= stream->head)
       return;
-    send_next(key, h, *stream);
+    send_next(key, h, *stream, called);
     record(key, h);
   }
 
-  void send_next(const hook_key& key, hook& h, const stream_info& stream) {
+  void send_next(const webhook_key& key, served_webhook& h, const stream_info& stream,
+                 bool called) {
     read_limits limits;
     limits.max_events = looked_at_in_turn;
     std::optional<webhook_request> request;
@@ -177,14 +179,16 @@ struct webhooks_state {
         return true;
       }
       h.sending = e.at;
-      request = request_for(key, h, e);
+      request = request_for(h.push, key.first, key.second, e, h.missed);
       return false;
     };
     const auto read = deps->log.read(stream.id, h.done.next(), limits, take);
     if (!read)
       return wait(h, read.error());
-    if (request)
+    if (request && (called || places->ask(key, h.trouble.attempts > 0, steady::now())))
       return post(key, h, std::move(*request));
+    if (request)
+      return wake_for_place();
     if (h.done == before)
       return wait(
         h, {errc::corrupt, "the log lacks events after offset " + std::to_string(before.value)});
@@ -194,32 +198,23 @@ struct webhooks_state {
       self->send(self, wake_atom::value, key.first); // after the others
   }
 
-  webhook_request request_for(const hook_key& key, const hook& h, const event_view& e) const {
-    webhook_request out;
-    out.url = h.push.url;
-    append_envelope(out.body, e, false);
-    const auto seconds = now_utc().nanoseconds / 1'000'000'000;
-    out.headers = {"Content-Type: application/json",
-                   "User-Agent: tidemark/" TIDEMARK_VERSION,
-                   "Tidemark-Workspace: " + key.first,
-                   "Tidemark-Webhook: " + key.second,
-                   "Tidemark-Event: " + cursor{e.incarnation, e.at}.str(),
-                   "Tidemark-Signature: " + webhook_signature(h.push.secret, seconds, out.body)};
-    if (h.missed > offset{})
-      out.headers.push_back("Tidemark-Missed: " + cursor{e.incarnation, h.missed}.str());
-    return out;
-  }
-
-  void post(const hook_key& key, hook& h, webhook_request what) {
+  void post(const webhook_key& key, served_webhook& h, webhook_request what) {
     const auto number = ++last_delivery;
     h.delivery = number;
     deliveries.emplace(number, key);
+    places->begin(number, h.trouble.attempts > 0, steady::now());
     deps->sender.send(std::move(what), [number, to = webhooks_actor{self}](webhook_answer answer) {
       caf::anon_send(to, delivered_atom::value, number, answer.status, std::move(answer.error));
     });
   }
 
   void on_delivered(std::uint64_t number, const webhook_answer& answer) {
+    places->end(number);
+    settle(number, answer);
+    call_waiting();
+  }
+
+  void settle(std::uint64_t number, const webhook_answer& answer) {
     const auto found = deliveries.find(number);
     if (found == deliveries.end())
       return; // of a webhook that was changed or deleted meanwhile
@@ -232,23 +227,27 @@ struct webhooks_state {
       deps->metrics.webhook_delivery("delivered");
       h.done = h.sending;
       h.missed = offset{};
-      h.failures = 0;
+      h.trouble = {};
       h.record_from = {};
       record(key, h);
       return advance(key);
     }
-    ++h.failures;
-    if (how == delivery_outcome::refused || h.failures >= h.push.max_attempts)
-      return bury(key, h, description_of(answer));
+    ++h.trouble.attempts;
+    h.trouble.error = description_of(answer);
+    h.trouble.failed = now_utc();
+    if (how == delivery_outcome::refused || h.trouble.attempts >= h.push.max_attempts)
+      return bury(key, h);
     deps->metrics.webhook_delivery("failed");
-    h.next_try = steady::now()
-                 + retry_delay(h.failures, deps->options.first_retry, deps->options.longest_retry,
-                               static_cast<std::uint32_t>(random()));
+    const auto delay =
+      retry_delay(h.trouble.attempts, deps->options.first_retry, deps->options.longest_retry,
+                  static_cast<std::uint32_t>(random()));
+    h.next_try = steady::now() + delay;
+    h.trouble.next_attempt = h.trouble.failed.plus(delay);
     wake(h.next_try);
   }
 
   /// Tells the workspace how far it is: one message at a time, with the newest place.
-  void record(const hook_key& key, hook& h) {
+  void record(const webhook_key& key, served_webhook& h) {
     if (h.recording || h.done <= h.recorded)
       return;
     if (steady::now() < h.record_from)
@@ -258,28 +257,29 @@ struct webhooks_state {
     what.name = key.second;
     what.upto = cursor{h.incarnation, h.done};
     what.generation = h.push.generation;
-    ask(key, std::move(what), [this, upto = h.done](const hook_key& of, hook& now, bool stored) {
-      now.recording = false;
-      if (stored)
-        now.recorded = std::max(now.recorded, upto);
-      else
-        now.record_from = steady::now() + look_again;
-      record(of, now);
-    });
+    ask(key, std::move(what),
+        [this, upto = h.done](const webhook_key& of, served_webhook& now, bool stored) {
+          now.recording = false;
+          if (stored)
+            now.recorded = std::max(now.recorded, upto);
+          else
+            now.record_from = steady::now() + look_again;
+          record(of, now);
+        });
   }
 
-  void bury(const hook_key& key, hook& h, const std::string& why) {
+  void bury(const webhook_key& key, served_webhook& h) {
     deps->metrics.webhook_delivery("dead");
     logging::warning("webhooks", "{} of {} is dead after {} attempts to deliver event {}: {}",
-                     key.second, key.first, h.failures, h.sending.value, why);
+                     key.second, key.first, h.trouble.attempts, h.sending.value, h.trouble.error);
     h.burying = true;
     bury_webhook what;
     what.name = key.second;
     what.generation = h.push.generation;
     what.at = h.sending;
-    what.attempts = h.failures;
-    what.error = why;
-    ask(key, std::move(what), [this](const hook_key& of, hook& now, bool stored) {
+    what.attempts = h.trouble.attempts;
+    what.error = h.trouble.error;
+    ask(key, std::move(what), [this](const webhook_key& of, served_webhook& now, bool stored) {
       now.burying = false;
       if (stored)
         return on_changed(of);
@@ -290,7 +290,7 @@ struct webhooks_state {
 
   /// Asks the workspace. `then` is called unless the webhook was changed or deleted meanwhile.
   template <class Then>
-  void ask(const hook_key& key, command what, Then then) {
+  void ask(const webhook_key& key, command what, Then then) {
     const auto generation = hooks.at(key).push.generation;
     const auto answered = [this, key, generation, then](bool stored) {
       const auto found = hooks.find(key);
@@ -310,7 +310,16 @@ struct webhooks_state {
         [answered](const caf::error&) { answered(false); });
   }
 
-  void wait(hook& h, const error& why) {
+  delivery_troubles_ptr troubles_of(const std::string& workspace) const {
+    delivery_troubles out;
+    for (auto i = hooks.lower_bound({workspace, {}});
+         i != hooks.end() && i->first.first == workspace; ++i)
+      if (i->second.trouble.attempts > 0)
+        out.emplace(i->first.second, i->second.trouble);
+    return std::make_shared<const delivery_troubles>(std::move(out));
+  }
+
+  void wait(served_webhook& h, const error& why) {
     logging::error("webhooks", "events for a webhook cannot be read: {}", why.describe());
     h.next_try = steady::now() + look_again;
     wake(h.next_try);
@@ -359,19 +368,21 @@ webhooks_actor::behavior_type webhooks(webhooks_actor::stateful_pointer<webhooks
     self->quit(std::move(why.reason));
   });
   state.start();
-  return {[self](changed_atom, const std::string& workspace, const std::string& hook_name) {
-            self->state.on_changed({workspace, hook_name});
-          },
-          [self](wake_atom, const std::string& workspace) { self->state.on_wake(workspace); },
-          [self](delivered_atom, std::uint64_t number, int status, const std::string& error) {
-            self->state.on_delivered(number, {status, error});
-          },
-          [self](tick_atom) { self->state.on_tick(); },
-          [self](stop_atom) {
-            self->state.leave();
-            self->quit(caf::exit_reason::user_shutdown);
-            return true;
-          }};
+  return {
+    [self](changed_atom, const std::string& workspace, const std::string& hook_name) {
+      self->state.on_changed({workspace, hook_name});
+    },
+    [self](list_atom, const std::string& workspace) { return self->state.troubles_of(workspace); },
+    [self](wake_atom, const std::string& workspace) { self->state.on_wake(workspace); },
+    [self](delivered_atom, std::uint64_t number, int status, const std::string& error) {
+      self->state.on_delivered(number, {status, error});
+    },
+    [self](tick_atom) { self->state.on_tick(); },
+    [self](stop_atom) {
+      self->state.leave();
+      self->quit(caf::exit_reason::user_shutdown);
+      return true;
+    }};
 }
 
 } // namespace

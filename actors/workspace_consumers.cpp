@@ -71,10 +71,14 @@ void apply(webhook& to, const put_consumer::webhook_change& what, timestamp now)
   to.generation = generation_after(to.generation, now);
 }
 
-/// The webhook of this name, or null.
-consumer* find_webhook(workspace_state& state, const std::string& name) {
+/// The webhook of this name. Errors: `not_found`.
+expected<consumer*> find_webhook(workspace_state& state, const std::string& name) {
   const auto found = state.consumers.find(name);
-  return found == state.consumers.end() || !found->second.push ? nullptr : &found->second;
+  if (found == state.consumers.end())
+    return no_consumer(name, true);
+  if (!found->second.push)
+    return fail(errc::not_found, of_other_kind(found->second).value().message);
+  return &found->second;
 }
 
 } // namespace
@@ -92,10 +96,10 @@ void on_consumer(workspace_draft& d, const put_consumer& what) {
     return d.reply(reply_with(known));
   }
   if (consumers.size() >= d.rules().max_consumers)
-    return d.reply(
-      fail(errc::too_large, "the workspace has " + std::to_string(consumers.size())
-                              + " consumers and webhooks, the limit (consumers.max) is "
-                              + std::to_string(d.rules().max_consumers)));
+    return d.reply(fail(errc::conflict, "the workspace has " + std::to_string(consumers.size())
+                                          + " consumers and webhooks, the limit (consumers.max) is "
+                                          + std::to_string(d.rules().max_consumers)
+                                          + ": delete one first"));
   const auto start = place_of(d.state(), what.from);
   if (!start)
     return d.reply(tl::unexpected(start.error()));
@@ -147,7 +151,9 @@ void on_consumer(workspace_draft& d, const delete_consumer& what) {
   const auto found = state.consumers.find(what.name);
   if (found == state.consumers.end())
     return d.reply(no_consumer(what.name, what.pushes));
-  if (found->second.push.has_value() != what.pushes)
+  if (what.pushes && !found->second.push)
+    return d.reply(tl::unexpected(find_webhook(state, what.name).error()));
+  if (found->second.push && !what.pushes)
     return d.reply(of_other_kind(found->second));
   d.write({table::meta, record_key::consumer(state.id, what.name), std::nullopt});
   state.consumers.erase(found);
@@ -155,9 +161,10 @@ void on_consumer(workspace_draft& d, const delete_consumer& what) {
 }
 
 void on_consumer(workspace_draft& d, const bury_webhook& what) {
-  auto* found = find_webhook(d.state(), what.name);
-  if (!found)
-    return d.reply(no_consumer(what.name, true));
+  const auto named = find_webhook(d.state(), what.name);
+  if (!named)
+    return d.reply(tl::unexpected(named.error()));
+  auto* found = *named;
   auto& push = *found->push;
   if (push.generation == what.generation && !push.dead) {
     push.dead = true;
@@ -175,9 +182,10 @@ void on_consumer(workspace_draft& d, const bury_webhook& what) {
 
 void on_consumer(workspace_draft& d, const revive_webhook& what) {
   auto& state = d.state();
-  auto* found = find_webhook(state, what.name);
-  if (!found)
-    return d.reply(no_consumer(what.name, true));
+  const auto named = find_webhook(state, what.name);
+  if (!named)
+    return d.reply(tl::unexpected(named.error()));
+  auto* found = *named;
   if (what.from) {
     const auto start = place_of(state, *what.from);
     if (!start)

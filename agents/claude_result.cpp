@@ -216,7 +216,9 @@ void cost_meter::on_total(double total) {
 }
 
 double cost_meter::take() {
-  return std::exchange(untaken_, 0);
+  // Totals are sums of binary fractions: a difference of two has digits that nobody was charged.
+  constexpr double billionths = 1e9;
+  return std::round(std::exchange(untaken_, 0) * billionths) / billionths;
 }
 
 } // namespace tidemark

@@ -39,7 +39,7 @@ public:
   void on_total(double total);
   /// The agent said that its totals start again.
   void restart() { last_total_ = 0; }
-  /// What was spent since the last call.
+  /// What was spent since the last call, in whole billionths of a dollar.
   double take();
 
 private:

@@ -145,6 +145,10 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds delay) {
 
 } // namespace
 
+std::string shown_server(const api_address& server) {
+  return server.url == api_address{}.url ? std::string{} : server.url;
+}
+
 bool interrupted_by_user() {
   return interrupted;
 }

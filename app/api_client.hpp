@@ -18,6 +18,9 @@ struct api_address {
   std::chrono::milliseconds patience{60'000}; ///< for the whole answer to one `call`
 };
 
+/// What a command that a person copies has to say of the server: nothing where it finds it by itself.
+std::string shown_server(const api_address& server);
+
 struct api_response {
   int status = 0;
   std::string body;

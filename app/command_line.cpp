@@ -194,11 +194,13 @@ void add_events(CLI::App& app, command_line& line) {
   events->add_flag("--newest", what.newest, "Newest first.");
   events->add_flag("-f,--follow", what.follow, "Go on with the events to come.");
   events->add_flag("--raw", what.raw, "With the agents' own lines (NDJSON).");
-  const std::map<std::string, events_format> formats{
-    {"text", events_format::text}, {"ndjson", events_format::ndjson}, {"csv", events_format::csv}};
-  events->add_option("--format", what.format, "text, ndjson or csv (RFC 4180).")
-    ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
-    ->type_name("<format>");
+  const auto choose = [&what](const std::string& text) {
+    what.format = text == "ndjson" ? events_format::ndjson
+                  : text == "csv"  ? events_format::csv
+                                   : events_format::text;
+  };
+  events->add_option_function<std::string>("--format", choose, "How; csv is RFC 4180.")
+    ->check(CLI::IsMember({"text", "ndjson", "csv"}));
   events->add_option("-o,--output", what.output, "Write to this file.")->type_name("<path>");
   add_server(events, line);
   events->footer(events_examples);

@@ -31,7 +31,10 @@ bool curl_library::load() {
          && find(library, "curl_multi_perform", multi_perform)
          && find(library, "curl_multi_info_read", multi_info_read)
          && find(library, "curl_multi_poll", multi_poll)
-         && find(library, "curl_multi_wakeup", multi_wakeup);
+         && find(library, "curl_multi_wakeup", multi_wakeup) && find(library, "curl_url", url)
+         && find(library, "curl_url_cleanup", url_cleanup) && find(library, "curl_url_set", url_set)
+         && find(library, "curl_url_get", url_get)
+         && find(library, "curl_url_strerror", url_strerror) && find(library, "curl_free", free);
 }
 
 expected<const curl_library*> curl_library::instance() {

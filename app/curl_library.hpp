@@ -26,6 +26,12 @@ struct curl_library {
   decltype(&::curl_multi_info_read) multi_info_read = nullptr;
   decltype(&::curl_multi_poll) multi_poll = nullptr;
   decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;
+  decltype(&::curl_url) url = nullptr;
+  decltype(&::curl_url_cleanup) url_cleanup = nullptr;
+  decltype(&::curl_url_set) url_set = nullptr;
+  decltype(&::curl_url_get) url_get = nullptr;
+  decltype(&::curl_url_strerror) url_strerror = nullptr;
+  decltype(&::curl_free) free = nullptr;
 
   /// Any thread. Errors: `unavailable` if this machine has no libcurl.
   static expected<const curl_library*> instance();

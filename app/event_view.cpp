@@ -8,12 +8,42 @@ namespace tidemark {
 namespace {
 
 std::string tool_summary(const json& item) {
-  const auto& input = object_at(item, "input");
-  for (const auto* key : {"command", "file_path", "pattern", "url", "query", "description"})
-    if (const auto text = string_at(input, key))
-      return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), brief(*text));
-  return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")),
-                     brief(dump_json(input)));
+  return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), wish_of(item));
+}
+
+/// `Bash: allowed by alice` and what follows from it.
+std::string resolution_summary(const json& data) {
+  const auto decision = string_or(data, "decision");
+  auto line = fmt::format("{}: {} by {}", neutralised(string_or(data, "tool", "tool")),
+                          decision == "allow"  ? "allowed"
+                          : decision == "deny" ? "denied"
+                                               : neutralised(decision),
+                          neutralised(string_or(data, "by", "?")));
+  if (const auto rule = string_or(data, "rule"); !rule.empty())
+    line += ", rule " + neutralised(rule);
+  if (const auto message = string_or(data, "message"); !message.empty())
+    line += ": " + brief(message);
+  if (const auto& answers = object_at(data, "answers"); !answers.empty())
+    line += ": " + brief(dump_json(answers));
+  return line;
+}
+
+/// For a shell, as one word on one line.
+std::string shell_word(std::string_view text) {
+  const bool has_lines = text.find_first_of("\n\t") != text.npos;
+  std::string out = has_lines ? "$'" : "'";
+  for (const char c : text)
+    if (c == '\'')
+      out += has_lines ? "\\'" : "'\\''";
+    else if (has_lines && c == '\n')
+      out += "\\n";
+    else if (has_lines && c == '\t')
+      out += "\\t";
+    else if (has_lines && c == '\\')
+      out += "\\\\";
+    else
+      out += c;
+  return out + "'";
 }
 
 std::string item_summary(const json& item) {
@@ -51,13 +81,20 @@ std::string summary(const std::string& type, const json& data) {
     return brief(string_or(data, "text"));
   if (type == "item.started" || type == "item.completed")
     return item_summary(object_at(data, "item"));
+  if (type == "permission.requested" || type == "question.requested")
+    return fmt::format("{} {} ({})", neutralised(string_or(data, "tool")), wish_of(data),
+                       neutralised(string_or(data, "permission")));
+  if (type == "permission.resolved" || type == "question.resolved")
+    return resolution_summary(data);
+  if (type == "permission.rule")
+    return fmt::format("{} {} {} by {}", neutralised(string_or(data, "rule")),
+                       neutralised(string_or(data, "change")), neutralised(string_or(data, "tool")),
+                       neutralised(string_or(data, "by")));
   if (type == "turn.changes")
     return files_summary(data);
   if (type == "events.removed")
     return fmt::format("{} to {} ({})", int_or(data, "from", 0), int_or(data, "to", 0),
                        neutralised(string_or(data, "reason")));
-  if (type.starts_with("permission.") || type.starts_with("question."))
-    return brief(fmt::format("{} {}", string_or(data, "tool"), string_or(data, "decision")));
   for (const auto* key : {"message", "text", "reason", "error", "session", "id", "via"})
     if (const auto text = string_at(data, key))
       return brief(*text);
@@ -86,6 +123,34 @@ std::string brief(std::string_view text, std::size_t limit) {
   return neutralised(line);
 }
 
+std::string wish_of(const json& request, std::size_t limit) {
+  const auto& input = object_at(request, "input");
+  if (const auto& questions = array_at(input, "questions"); !questions.empty()) {
+    std::string all;
+    for (const auto& each : questions)
+      all += (all.empty() ? "" : " · ") + string_or(each, "question");
+    return brief(all, limit);
+  }
+  for (const auto* key : {"command", "file_path", "pattern", "url", "query", "description"})
+    if (const auto text = string_at(input, key))
+      return brief(*text, limit);
+  return brief(dump_json(input), limit);
+}
+
+std::string decide_line(const std::string& workspace, const json& request,
+                        const std::string& server) {
+  auto line =
+    fmt::format("tidemark decide {} {} allow", workspace, string_or(request, "permission"));
+  const auto& questions = array_at(object_at(request, "input"), "questions");
+  for (const auto& each : questions)
+    line += " --answer " + shell_word(string_or(each, "question") + "=…");
+  if (questions.empty())
+    line += "|always|deny";
+  if (!server.empty())
+    line += " --server " + server;
+  return neutralised(line);
+}
+
 std::string event_line(const terminal& to, const json& envelope) {
   const auto type = string_or(envelope, "type", "?");
   const auto& data = object_at(envelope, "data");
@@ -95,6 +160,13 @@ std::string event_line(const terminal& to, const json& envelope) {
                      painted(to, tint::dim, neutralised(time)),
                      painted(to, tint_of(type, data), fmt::format("{:<20}", neutralised(type))),
                      summary(type, data));
+}
+
+std::string decide_hint(const json& envelope, const std::string& server) {
+  const auto& data = object_at(envelope, "data");
+  if (!string_or(envelope, "type").ends_with(".requested") || string_or(data, "expires_at").empty())
+    return {};
+  return ", decide: " + decide_line(string_or(envelope, "workspace"), data, server);
 }
 
 void turn_view::show(const json& envelope) {
@@ -112,6 +184,8 @@ void turn_view::show(const json& envelope) {
     show_item(type, object_at(data, "item"));
   else if (type == "turn.completed")
     show_end(data);
+  else if (type == "permission.requested" || type == "question.requested")
+    show_request(envelope);
   else if (type == "agent.retrying" || type == "session.lost" || type == "fault"
            || type == "agent.notice" || type.starts_with("permission.")
            || type.starts_with("question."))
@@ -137,6 +211,21 @@ void turn_view::show_item(const std::string& type, const json& item) {
     text(id, string_or(item, "text"));
   else if (completed && (kind == "tool_call" || kind == "tool_result"))
     note(string_or(item, "status") == "failed" ? tint::red : tint::cyan, item_summary(item));
+}
+
+void turn_view::show_request(const json& envelope) {
+  const auto& data = object_at(envelope, "data");
+  note(tint::yellow, fmt::format("{} asks: {}", neutralised(string_or(data, "tool", "a tool")),
+                                 wish_of(data, 1000)));
+  const auto until = string_or(data, "expires_at");
+  if (until.empty()) // decided without a person
+    return;
+  for (const auto& question : array_at(object_at(data, "input"), "questions"))
+    for (const auto& option : array_at(question, "options"))
+      note(tint::yellow, fmt::format("  {}: {}", brief(string_or(question, "header", "option"), 40),
+                                     brief(string_or(option, "label"))));
+  note(tint::yellow, fmt::format("  waits until {} for: {}", neutralised(until),
+                                 decide_line(string_or(envelope, "workspace"), data, server_)));
 }
 
 void turn_view::show_end(const json& data) {

@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::size_t widest = 1000; ///< of what the agent wants to do, on a screen
 
-/// What the agent wants to do, in one line.
-std::string wish_of(const json& request) {
-  const auto& input = object_at(request, "input");
-  for (const auto* name : {"command", "file_path", "url", "query"})
-    if (const auto text = string_at(input, name))
-      return brief(*text, widest);
-  return brief(dump_json(input), widest);
-}
-
 void print_questions(const json& request, terminal& to) {
   for (const auto& question : array_at(object_at(request, "input"), "questions")) {
     to.out << "    " << brief(string_or(question, "question"), widest) << '\n';
@@ -29,7 +20,7 @@ void print_questions(const json& request, terminal& to) {
   }
 }
 
-void print_pending(const json& request, terminal& to) {
+void print_pending(const json& request, const std::string& server, terminal& to) {
   const auto is_question = string_or(request, "kind") == "question";
   to.out << painted(to, tint::bold, neutralised(string_or(request, "permission"))) << "  "
          << neutralised(string_or(request, "workspace")) << "  "
@@ -38,7 +29,9 @@ void print_pending(const json& request, terminal& to) {
   if (is_question)
     print_questions(request, to);
   else
-    to.out << "    " << wish_of(request) << '\n';
+    to.out << "    " << wish_of(request, widest) << '\n';
+  const auto how = decide_line(string_or(request, "workspace"), request, server);
+  to.out << "    " << painted(to, tint::dim, how) << '\n';
 }
 
 void print_rule(const json& rule, terminal& to) {
@@ -65,9 +58,14 @@ int run_permissions(const api_address& server, const permissions_options& what, 
     what.workspace.empty() ? std::string{"/api/v1/permissions"} : permissions_path(what.workspace);
   const auto show = [&](const json& body) {
     for (const auto& request : array_at(body, "pending"))
-      print_pending(request, to);
+      print_pending(request, shown_server(server), to);
     for (const auto& rule : array_at(body, "rules"))
       print_rule(rule, to);
+    if (array_at(body, "pending").empty())
+      to.err << "Nothing waits for a decision"
+             << (what.workspace.empty()            ? ".\n"
+                 : array_at(body, "rules").empty() ? ", and no rule is stored.\n"
+                                                   : ".\n");
   };
   return print_answer(server, path, what.as_json, to, show);
 }

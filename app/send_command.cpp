@@ -38,8 +38,9 @@ expected<submitted> submit(api_client& client, const send_options& what, const s
 /// Follows the turn to its end; the outcome, or why it is not known.
 /// `seen` becomes the offset of the last event that came.
 expected<std::string> follow_turn(api_client& client, const send_options& what,
-                                  const submitted& turn, std::int64_t& seen, terminal& to) {
-  turn_view view{to};
+                                  const submitted& turn, const std::string& server,
+                                  std::int64_t& seen, terminal& to) {
+  turn_view view{to, server};
   std::string outcome;
   const auto path = fmt::format("/api/v1/workspaces/{}/events?after={}",
                                 percent_encoded(what.workspace), turn.offset - 1);
@@ -86,7 +87,7 @@ int run_send(const api_address& server, const send_options& what, terminal& to) 
     return exit_ok;
   }
   auto seen = turn->offset - 1;
-  const auto outcome = follow_turn(client, what, *turn, seen, to);
+  const auto outcome = follow_turn(client, what, *turn, shown_server(server), seen, to);
   if (outcome)
     return *outcome == "succeeded" ? exit_ok : exit_failed;
   const int code = report_failure(outcome.error(), server, to);

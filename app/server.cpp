@@ -11,6 +11,7 @@
 #include "app/process_limits.hpp"
 #include "app/shutdown.hpp"
 #include "app/webhook_sender.hpp"
+#include "app/webhook_url.hpp"
 #include "http/auth.hpp"
 #include "http/server.hpp"
 #include "process/orphans.hpp"
@@ -179,7 +180,8 @@ public:
                                       what_.shell.max_message_bytes,
                                       what_.rules.max_prompt_bytes,
                                       webhooks_,
-                                      &backups_});
+                                      &backups_,
+                                      check_webhook_url});
     http_ = std::make_unique<http_server>(actors_, *services_);
     auto port = http_->start();
     if (port)

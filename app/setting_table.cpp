@@ -392,7 +392,8 @@ std::vector<setting> consumer_settings() {
              MEMBER(webhooks.first_retry)),
     duration("webhooks.longest_retry", "Longest wait between two attempts.",
              MEMBER(webhooks.longest_retry)),
-    number("webhooks.max_transfers", "Deliveries at a time, over all webhooks.",
+    number("webhooks.max_transfers",
+           "Quick deliveries at a time; slow and failing ones have four times as many places.",
            MEMBER(webhooks.max_transfers), 1, 1000),
   };
 }

@@ -9,13 +9,15 @@ namespace tidemark {
 namespace {
 
 /// Prints one envelope; false once nobody reads any more (`| head`).
-bool print(std::string_view envelope, bool as_json, terminal& to) {
+bool print(std::string_view envelope, bool as_json, const std::string& server, terminal& to) {
   if (as_json) {
     to.out << envelope << std::endl;
     return to.out.good();
   }
   const auto parsed = parse_json(envelope);
-  to.out << (parsed ? event_line(to, *parsed) : neutralised(envelope)) << std::endl;
+  to.out << (parsed ? event_line(to, *parsed) + decide_hint(*parsed, server)
+                    : neutralised(envelope))
+         << std::endl;
   return to.out.good();
 }
 
@@ -26,7 +28,8 @@ std::string path_of(const tail_options& what) {
   return path;
 }
 
-expected<void> print_stored(api_client& client, const tail_options& what, terminal& to) {
+expected<void> print_stored(api_client& client, const tail_options& what, const std::string& server,
+                            terminal& to) {
   std::string rest;
   return client.stream(
     path_of(what), {{"Accept", "application/x-ndjson"}}, [&](std::string_view piece) {
@@ -35,14 +38,15 @@ expected<void> print_stored(api_client& client, const tail_options& what, termin
       for (auto end = rest.find('\n'); end != std::string::npos;
            begin = end + 1, end = rest.find('\n', begin))
         if (end > begin
-            && !print(std::string_view{rest}.substr(begin, end - begin), what.as_json, to))
+            && !print(std::string_view{rest}.substr(begin, end - begin), what.as_json, server, to))
           return false;
       rest.erase(0, begin);
       return true;
     });
 }
 
-expected<void> follow_events(api_client& client, const tail_options& what, terminal& to) {
+expected<void> follow_events(api_client& client, const tail_options& what,
+                             const std::string& server, terminal& to) {
   return client.follow(
     path_of(what),
     [&](const sse_event& e) {
@@ -53,7 +57,7 @@ expected<void> follow_events(api_client& client, const tail_options& what, termi
                << '\n';
         return true;
       }
-      return print(e.data, what.as_json, to);
+      return print(e.data, what.as_json, server, to);
     },
     what.patience, waiting_notice(what.patience, to));
 }
@@ -63,7 +67,9 @@ expected<void> follow_events(api_client& client, const tail_options& what, termi
 int run_tail(const api_address& server, const tail_options& what, terminal& to) {
   catch_interrupts();
   api_client client{server};
-  const auto done = what.follow ? follow_events(client, what, to) : print_stored(client, what, to);
+  const auto shown = shown_server(server);
+  const auto done =
+    what.follow ? follow_events(client, what, shown, to) : print_stored(client, what, shown, to);
   return done ? exit_ok : report_failure(done.error(), server, to);
 }
 

@@ -45,11 +45,26 @@ struct transfer {
   CURL* handle;
   curl_slist* headers = nullptr;
   posting post;
+  std::size_t head_bytes = 0;
+  std::size_t body_bytes = 0;
   bool refused_address = false;
 };
 
-std::size_t discard(char*, std::size_t, std::size_t size, void*) {
-  return size;
+/// More of an answer is not read: what counts is its status.
+constexpr std::size_t longest_body = 64 << 10;
+/// Of all its heads, those of `1xx` too, of which a receiver could send ever more.
+constexpr std::size_t longest_head = 64 << 10;
+
+std::size_t discard(char*, std::size_t, std::size_t size, void* user) {
+  auto& so_far = static_cast<transfer*>(user)->body_bytes;
+  so_far += size;
+  return so_far > longest_body ? 0 : size;
+}
+
+std::size_t count_head(char*, std::size_t one, std::size_t size, void* user) {
+  auto& so_far = static_cast<transfer*>(user)->head_bytes;
+  so_far += one * size;
+  return so_far > longest_head ? 0 : one * size;
 }
 
 curl_socket_t open_public_only(void* user, curlsocktype, curl_sockaddr* address) {
@@ -69,6 +84,9 @@ void prepare(transfer& t, const webhook_options& options) {
   t.set(CURLOPT_NOSIGNAL, 1L);
   t.set(CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
   t.set(CURLOPT_WRITEFUNCTION, &discard);
+  t.set(CURLOPT_WRITEDATA, &t);
+  t.set(CURLOPT_HEADERFUNCTION, &count_head);
+  t.set(CURLOPT_HEADERDATA, &t);
   t.set(CURLOPT_POSTFIELDS, what.body.c_str());
   t.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(what.body.size()));
   if (!options.allow_private) {
@@ -131,7 +149,7 @@ private:
   /// Begins what may begin. False if all is to end.
   bool take_waiting(std::list<transfer>& running) {
     const std::lock_guard lock{mutex_};
-    while (!stopping_ && !waiting_.empty() && running.size() < options_.max_transfers) {
+    while (!stopping_ && !waiting_.empty()) {
       auto& begun = running.emplace_back(*curl_, std::move(waiting_.front()));
       waiting_.pop_front();
       prepare(begun, options_);
@@ -163,7 +181,9 @@ private:
   webhook_answer answer_of(const transfer& t, CURLcode code) const {
     long status = 0;
     curl_->easy_getinfo(t.handle, CURLINFO_RESPONSE_CODE, &status);
-    if (code == CURLE_OK)
+    if (t.head_bytes > longest_head)
+      return {0, "the head of its answer is longer than 64 KiB"};
+    if (code == CURLE_OK || t.body_bytes > longest_body)
       return {static_cast<int>(status), {}};
     if (t.refused_address)
       return {0, "its address is not public (webhooks.allow_private)"};

@@ -8,7 +8,8 @@
 namespace tidemark {
 
 /// Posts over libcurl, on a thread of its own that begins with the first request. HTTP and HTTPS, no
-/// redirect, no proxy; what the receiver answers beside its status is not kept. An address is judged
+/// redirect, no proxy; what the receiver answers beside its status is not kept, and read up to 64 KiB of
+/// heads (more is a failure) and of a body (more is not waited for). An address is judged
 /// when the connection is opened, so a name cannot lead elsewhere than it did when it was judged.
 ///
 /// Destruction gives up what is on its way and drops its `done` uncalled.

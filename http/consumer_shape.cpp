@@ -1,6 +1,7 @@
 #include "http/consumer_shape.hpp"
 
 #include "http/find_workspace.hpp"
+#include "http/parse_body.hpp"
 #include "http/problem.hpp"
 #include "storage/hash_chain.hpp"
 
@@ -30,15 +31,8 @@ expected<consumer_address> consumer_address_of(const exchange& with) {
   return consumer_address{workspace->str(), std::move(*name)};
 }
 
-expected<json> object_of(const std::string& body) {
-  if (body.empty())
-    return json::object();
-  auto parsed = parse_json(body, 10'000);
-  if (!parsed)
-    return fail(errc::invalid_argument, "the body is not JSON", parsed.error());
-  if (!parsed->is_object())
-    return fail(errc::invalid_argument, "the body must be a JSON object");
-  return std::move(*parsed);
+expected<json> object_of(const std::string& body, std::initializer_list<std::string_view> known) {
+  return body.empty() ? expected<json>{json::object()} : parse_members(body, known);
 }
 
 expected<consumer_start> consumer_start_of(const json& body) {
@@ -72,7 +66,21 @@ void skip_removed(consumer_start& from, const event_log& log, const std::string&
   from.after = cursor{stream->incarnation, stream->trimmed};
 }
 
-json shown(const consumer& who, const stream_info& stream) {
+url_view url_view_of(const exchange& with) {
+  return with.who().is_admin ? url_view::whole : url_view::masked;
+}
+
+std::string masked_url(std::string_view url) {
+  const auto host = url.find("://");
+  if (host == url.npos)
+    return "…";
+  const auto rest = url.find_first_of("/?#", host + 3);
+  const auto shown = std::string{url.substr(0, rest)};
+  return rest == url.npos || url.substr(rest) == "/" ? shown + "/" : shown + "/…";
+}
+
+json shown(const consumer& who, const stream_info& stream, url_view how,
+           const delivery_troubles& troubles) {
   auto out = json::object();
   out["workspace"] = stream.name;
   out["name"] = who.name;
@@ -87,15 +95,34 @@ json shown(const consumer& who, const stream_info& stream) {
   if (!who.push)
     return out;
   const auto& push = *who.push;
+  const auto failing = push.dead ? troubles.end() : troubles.find(who.name);
+  const auto fails = failing != troubles.end();
   auto hook = json::object();
-  hook["url"] = push.url;
+  hook["url"] = how == url_view::whole ? push.url : masked_url(push.url);
+  hook["url_fingerprint"] = fingerprint_of(push.url);
   hook["secret"] = fingerprint_of(push.secret);
   hook["types"] = push.types;
   hook["max_attempts"] = push.max_attempts;
   hook["state"] = push.dead ? "dead" : "active";
-  hook["error"] = push.dead ? json(push.error) : json(nullptr);
+  hook["error"] = push.dead ? json(push.error)
+                  : fails   ? json(failing->second.error)
+                            : json(nullptr);
+  hook["attempts"] = fails ? failing->second.attempts : 0;
+  hook["failed"] = fails ? json(iso8601(failing->second.failed)) : json(nullptr);
+  hook["next_attempt"] = fails ? time_or_null(failing->second.next_attempt) : json(nullptr);
   out["webhook"] = std::move(hook);
   return out;
+}
+
+task<delivery_troubles_ptr> find_troubles(exchange& with, std::string workspace) {
+  auto none = std::make_shared<const delivery_troubles>();
+  const auto& services = with.services();
+  if (!services.webhooks)
+    co_return none;
+  const auto deadline = services.options.answer_deadline;
+  auto found = co_await with.actors().ask<delivery_troubles_ptr>(deadline, services.webhooks,
+                                                                 list_atom::value, workspace);
+  co_return found ? *found : none;
 }
 
 task<expected<placed_consumer>> find_placed(exchange& with, consumer_address where) {
@@ -118,8 +145,10 @@ task<void> send_placed(exchange& with, const char* member, bool webhooks_only) {
     co_await send_error(with, workspace.error());
     co_return;
   }
+  const auto troubles = co_await find_troubles(with, workspace->str());
   const auto* log = &with.services().log;
-  const auto read = [log, id = workspace->str(), webhooks_only]() -> expected<json> {
+  const auto read = [log, id = workspace->str(), webhooks_only, how = url_view_of(with),
+                     troubles]() -> expected<json> {
     const auto stream = find_workspace(*log, id);
     if (!stream)
       return tl::make_unexpected(stream.error());
@@ -129,7 +158,7 @@ task<void> send_placed(exchange& with, const char* member, bool webhooks_only) {
     auto out = json::array();
     for (const auto& [name, who] : *all)
       if (who.push || !webhooks_only)
-        out.push_back(shown(who, *stream));
+        out.push_back(shown(who, *stream, how, *troubles));
     return out;
   };
   auto found = co_await with.blocking(read);

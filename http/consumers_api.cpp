@@ -12,14 +12,14 @@ task<void> send_consumer(exchange& with, const expected<consumer_reply>& reply) 
     co_await send_error(with, reply.error());
     co_return;
   }
-  auto body = dump_json(shown(reply->now, reply->stream));
+  auto body = dump_json(shown(reply->now, reply->stream, url_view_of(with), {}));
   const auto status = reply->created ? 201 : 200;
   co_await with.send(status, std::move(body));
 }
 
 task<void> make_consumer(exchange& with) {
   auto where = consumer_address_of(with);
-  const auto body = object_of(with.request().body());
+  const auto body = object_of(with.request().body(), {"from"});
   auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   if (!where || !from) {
     co_await send_error(with, where ? from.error() : where.error());
@@ -37,7 +37,7 @@ task<void> make_consumer(exchange& with) {
 
 /// The place in `{"offset": "1-42"}` or `{"offset": 42}`.
 expected<cursor> acknowledged(const std::string& text) {
-  const auto body = object_of(text);
+  const auto body = object_of(text, {"offset"});
   if (!body)
     return tl::make_unexpected(body.error());
   const auto found = body->find("offset");
@@ -90,8 +90,10 @@ task<void> show_consumer(exchange& with) {
     co_return;
   }
   const auto found = co_await find_placed(with, *where);
+  const auto troubles = co_await find_troubles(with, where->workspace);
+  const auto how = url_view_of(with);
   if (found)
-    co_await with.send(200, dump_json(shown(found->who, found->stream)));
+    co_await with.send(200, dump_json(shown(found->who, found->stream, how, *troubles)));
   else
     co_await send_error(with, found.error());
 }

@@ -74,7 +74,12 @@ bool gatekeeper::open() const noexcept {
 
 tl::expected<caller, refused_entry> gatekeeper::admit(std::optional<std::string_view> token,
                                                       std::string_view address, scope needed) {
-  if (open() || needed == scope::none)
+  if (open()) {
+    auto anybody = caller{};
+    anybody.is_admin = true;
+    return anybody;
+  }
+  if (needed == scope::none)
     return caller{};
   const auto now = clock::now();
   const std::lock_guard lock{mutex_};
@@ -101,7 +106,7 @@ tl::expected<caller, refused_entry> gatekeeper::admit(std::optional<std::string_
     return tl::make_unexpected(
       refused_entry{403, fmt::format("the token \"{}\" lacks the scope \"{}\" that this call needs",
                                      known->name, to_string(needed))});
-  return caller{known->name, known->id()};
+  return caller{known->name, known->id(), known->grants(scope::admin)};
 }
 
 bool gatekeeper::admits(const caller& who, scope needed) {

@@ -19,6 +19,7 @@ namespace tidemark {
 struct caller {
   std::string name = "client"; ///< of its token; stands as `by` in events
   std::string id;              ///< of its token; empty if the server asks for none
+  bool is_admin = false;       ///< its token grants `admin`, or the server asks for none
 };
 
 /// Why a call is not let in.

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "base/json.hpp"
 #include "http/exchange.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -12,6 +15,12 @@ namespace tidemark {
 /// A body of more JSON values than this is refused: their tree in memory would be many times as
 /// large as the body.
 inline constexpr std::size_t max_body_values = 1'000'000;
+
+/// The body of a native call: a JSON object with no other members than these. A mistyped name would
+/// look like a success, so it is refused (the workspace API v1 takes what it does not know).
+/// Errors: `invalid_argument`, `too_large`.
+expected<json> parse_members(const std::string& text,
+                             std::initializer_list<std::string_view> known);
 
 /// `parse(body)`, which must need nothing but the body. Large ones are parsed on the blocking pool:
 /// the I/O thread has other clients.

@@ -43,12 +43,10 @@ tl::unexpected<error> wrong_field(std::string_view field, std::string_view rule)
 }
 
 expected<decide_permission> parse_decision(const std::string& text) {
-  const auto parsed = parse_json(text, max_body_values);
+  const auto parsed = parse_members(text, {"decision", "message", "answers"});
   if (!parsed)
-    return fail(parsed.error().code, "the body is not JSON", parsed.error());
+    return tl::make_unexpected(parsed.error());
   const auto& body = *parsed;
-  if (!body.is_object())
-    return fail(errc::invalid_argument, "the body must be a JSON object");
   decide_permission out;
   const auto word = string_or(body, "decision");
   if (word == "allow")

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 namespace tidemark {
@@ -39,6 +40,8 @@ struct http_services {
   std::size_t max_prompt_bytes = 32 << 20;
   webhooks_actor webhooks = {};      ///< empty: none are served
   staged_backups* backups = nullptr; ///< null: this server makes no backups
+  /// Says what is wrong with a webhook's URL; may block. Empty: nothing is.
+  std::function<expected<void>(const std::string&)> check_webhook_url = {};
 };
 
 } // namespace tidemark

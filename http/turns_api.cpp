@@ -56,14 +56,11 @@ expected<std::map<std::string, std::string>> environment_field(const json& body)
 }
 
 expected<submit_turn> parse_submit(const std::string& text, std::optional<std::string> key) {
-  const auto parsed = parse_json(text, max_body_values);
-  if (!parsed && parsed.error().code == errc::too_large)
-    return fail(errc::too_large, "the body is too large", parsed.error());
+  const auto parsed = parse_members(
+    text, {"prompt", "source", "env", "model", "on_restart", "timeout_s", "metadata"});
   if (!parsed)
-    return fail(errc::invalid_argument, "the body is not JSON", parsed.error());
+    return tl::make_unexpected(parsed.error());
   const auto& body = *parsed;
-  if (!body.is_object())
-    return fail(errc::invalid_argument, "the body must be a JSON object");
   submit_turn out;
   const auto prompt = body.find("prompt");
   if (prompt == body.end() || !prompt->is_string() || prompt->get_ref<const std::string&>().empty())

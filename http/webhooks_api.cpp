@@ -16,7 +16,6 @@ namespace tidemark {
 
 namespace {
 
-constexpr std::size_t max_url_bytes = 2048;
 constexpr std::size_t max_types = 100;
 constexpr std::size_t max_type_bytes = 128;
 constexpr std::size_t max_secret_bytes = 256;
@@ -35,25 +34,6 @@ std::string new_secret() {
   for (const auto byte : random)
     out += fmt::format("{:02x}", byte);
   return out;
-}
-
-bool is_graphic(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
-}
-
-expected<std::string> url_of(const json& body) {
-  auto url = string_or(body, "url");
-  const auto scheme = url.starts_with("https://")  ? std::size_t{8}
-                      : url.starts_with("http://") ? std::size_t{7}
-                                                   : std::size_t{0};
-  const auto host = std::string_view{url}.substr(scheme).substr(
-    0, std::string_view{url}.substr(scheme).find_first_of("/?#"));
-  if (scheme == 0 || host.empty() || url.size() > max_url_bytes || !is_graphic(url))
-    return bad_webhook_field("url",
-                             "must be an http or https URL of at most 2048 ASCII characters");
-  if (host.find('@') != host.npos)
-    return bad_webhook_field("url", "must not hold a user or password: they would be shown");
-  return url;
 }
 
 expected<std::optional<std::vector<std::string>>> types_of(const json& body) {
@@ -76,11 +56,13 @@ expected<std::optional<std::vector<std::string>>> types_of(const json& body) {
 
 expected<put_consumer::webhook_change> change_of(const json& body) {
   put_consumer::webhook_change out;
-  auto url = url_of(body);
+  const auto url = body.find("url");
+  if (url == body.end() || !url->is_string())
+    return bad_webhook_field("url", "must be the address that events are sent to");
   auto types = types_of(body);
-  if (!url || !types)
-    return tl::make_unexpected(url ? types.error() : url.error());
-  out.url = std::move(*url);
+  if (!types)
+    return tl::make_unexpected(types.error());
+  out.url = url->get<std::string>();
   out.types = std::move(*types);
   if (const auto secret = body.find("secret"); secret != body.end() && !secret->is_null()) {
     out.secret = string_or(body, "secret");
@@ -97,6 +79,18 @@ expected<put_consumer::webhook_change> change_of(const json& body) {
   return out;
 }
 
+/// On the blocking pool: the first look loads a library.
+task<expected<void>> check_url(exchange& with, std::string url) {
+  const auto* check = &with.services().check_webhook_url;
+  if (!*check)
+    co_return expected<void>{};
+  const auto look = [check, text = std::move(url)] { return (*check)(text); };
+  auto fits = co_await with.blocking(look);
+  if (!fits && fits.error().code == errc::invalid_argument)
+    co_return bad_webhook_field("url", fits.error().message);
+  co_return fits;
+}
+
 /// The actor that delivers reads the log again.
 void tell_of_change(exchange& with, const consumer_address& where) {
   const auto& webhooks = with.services().webhooks;
@@ -106,11 +100,17 @@ void tell_of_change(exchange& with, const consumer_address& where) {
 
 task<void> make_webhook(exchange& with) {
   const auto where = consumer_address_of(with);
-  const auto body = object_of(with.request().body());
+  const auto body =
+    object_of(with.request().body(), {"url", "secret", "types", "max_attempts", "from"});
   auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   auto change = body ? change_of(*body) : tl::make_unexpected(body.error());
   if (!where || !from || !change) {
     co_await send_error(with, !where ? where.error() : !from ? from.error() : change.error());
+    co_return;
+  }
+  const auto fits = co_await check_url(with, change->url);
+  if (!fits) {
+    co_await send_error(with, fits.error());
     co_return;
   }
   const auto fresh = change->secret.empty() ? change->fresh_secret : std::string{};
@@ -127,7 +127,7 @@ task<void> make_webhook(exchange& with) {
     co_return;
   }
   tell_of_change(with, *where);
-  auto shape = shown(reply->now, reply->stream);
+  auto shape = shown(reply->now, reply->stream, url_view::whole, {});
   if (reply->created && !fresh.empty())
     shape["secret"] = fresh; // this once
   co_await with.send(reply->created ? 201 : 200, dump_json(shape));
@@ -149,7 +149,9 @@ task<void> send_webhook(exchange& with) {
     co_await send_error(with, none);
     co_return;
   }
-  co_await with.send(200, dump_json(shown(found->who, found->stream)));
+  const auto troubles = co_await find_troubles(with, where->workspace);
+  const auto how = url_view_of(with);
+  co_await with.send(200, dump_json(shown(found->who, found->stream, how, *troubles)));
 }
 
 task<void> send_webhooks(exchange& with) {
@@ -177,7 +179,7 @@ task<void> forget_webhook(exchange& with) {
 
 task<void> redeliver(exchange& with) {
   const auto where = consumer_address_of(with);
-  const auto body = object_of(with.request().body());
+  const auto body = object_of(with.request().body(), {"from"});
   auto from = body ? consumer_start_of(*body) : tl::make_unexpected(body.error());
   if (!where) {
     co_await send_error(with, where.error());
@@ -199,7 +201,8 @@ task<void> redeliver(exchange& with) {
     co_return;
   }
   tell_of_change(with, *where);
-  co_await with.send(200, dump_json(shown(reply->now, reply->stream)));
+  auto shape = shown(reply->now, reply->stream, url_view::whole, {});
+  co_await with.send(200, dump_json(shape));
 }
 
 } // namespace

@@ -123,7 +123,7 @@ SCENARIO("a workspace has at most as many consumers as the rules allow, and forg
   run.ask(putting("a"));
   run.ask(putting("b"));
   run.ask(putting("c"));
-  CHECK(refused(run) == errc::too_large);
+  CHECK(refused(run) == errc::conflict);
   run.ask(delete_consumer{"a"});
   CHECK(run.reply->has_value());
   CHECK(record_of(run, "a").empty());
@@ -155,6 +155,17 @@ SCENARIO("a webhook keeps its secret and its place when it is changed") {
   CHECK(refused(run) == errc::conflict);
   run.ask(acking("hook", "1"));
   CHECK(refused(run) == errc::conflict);
+}
+
+SCENARIO("a consumer that fetches is no webhook, whatever is asked of it as one") {
+  core_run run;
+  run.ask(putting("audit"));
+  run.ask(delete_consumer{"audit", true});
+  CHECK(refused(run) == errc::not_found);
+  run.ask(revive_webhook{"audit", consumer_start{}});
+  CHECK(refused(run) == errc::not_found);
+  run.ask(delete_consumer{"audit"});
+  CHECK(run.reply->has_value());
 }
 
 SCENARIO("a dead webhook says so once as an event, and what was sent before its revival is void") {

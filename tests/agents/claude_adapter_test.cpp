@@ -195,6 +195,8 @@ SCENARIO(
   REQUIRE(turn(1.0) == Approx(1.0));
   REQUIRE(turn(1.25) == Approx(0.25));
   REQUIRE(turn(1.25) == Approx(0.0));
+  // Whole billionths: 1.35 - 1.25 is 0.10000000000000009.
+  REQUIRE(dump_json(json(turn(1.35))) == "0.1");
   REQUIRE(turn(0.1) == Approx(0.1));
   REQUIRE(turn(-5) == Approx(0.0));
   c.line(result("background", {{"total_cost_usd", 0.4}}));

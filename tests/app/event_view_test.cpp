@@ -40,6 +40,38 @@ SCENARIO("a turn's answer goes to stdout, everything about it to stderr") {
                           && Catch::Contains("failed: RATE_LIMITED: later"));
 }
 
+SCENARIO("a request that waits is shown with what it is about and the command that decides on it") {
+  std::ostringstream out;
+  std::ostringstream err;
+  terminal to{out, err, false};
+  turn_view view{to, "http://host:1"};
+  for (
+    const auto* line :
+    {R"({"type":"permission.requested","workspace":"docs","data":{"permission":"p1","tool":"Bash","input":{"command":"rm -r\nx"},"expires_at":"2026-11-30T01:00:00Z"}})",
+     R"({"type":"permission.resolved","workspace":"docs","data":{"permission":"p1","tool":"Bash","decision":"deny","by":"ann","message":"not this"}})",
+     R"({"type":"question.requested","workspace":"docs","data":{"permission":"p2","tool":"AskUserQuestion","input":{"questions":[{"question":"What's it?","options":[{"label":"red"}]},{"question":"Why?"}]},"expires_at":"2026-11-30T01:00:00Z"}})",
+     R"({"type":"question.resolved","workspace":"docs","data":{"permission":"p2","tool":"AskUserQuestion","decision":"allow","by":"bob","answers":{"Why?":"so"}}})"})
+    view.show(parsed(line));
+  CHECK(out.str().empty());
+  CHECK_THAT(
+    err.str(),
+    Catch::Contains("Bash asks: rm -r x")
+      && Catch::Contains("tidemark decide docs p1 allow|always|deny --server http://host:1")
+      && Catch::Contains("Bash: denied by ann: not this") && Catch::Contains("What's it? · Why?")
+      && Catch::Contains("red")
+      && Catch::Contains(R"(decide docs p2 allow --answer 'What'\''s it?=…' --answer 'Why?=…')")
+      && Catch::Contains("allowed by bob"));
+}
+
+SCENARIO("a request that the policy decides asks nobody for a command") {
+  std::ostringstream err;
+  terminal to{err, err, false};
+  turn_view view{to};
+  view.show(parsed(
+    R"({"type":"permission.requested","workspace":"docs","data":{"permission":"p1","tool":"Bash","input":{"command":"ls"}}})"));
+  CHECK_THAT(err.str(), Catch::Contains("ls") && !Catch::Contains("tidemark decide"));
+}
+
 SCENARIO("an event is one line, whatever its text holds") {
   std::ostringstream out;
   const terminal to{out, out, false};
@@ -50,6 +82,19 @@ SCENARIO("an event is one line, whatever its text holds") {
   CHECK_THAT(line,
              Catch::Contains("17:05:09.042 turn.queued") && Catch::EndsWith("a b\\x1b]0;x\\x07"));
   CHECK_FALSE(event_line(to, parsed("{}")).empty());
+  const auto asks = parsed(
+    R"({"type":"permission.requested","workspace":"docs","data":{"permission":"p1","tool":"Bash","input":{"command":"ls\nx"},"expires_at":"2026-11-30T01:00:00Z"}})");
+  CHECK_THAT(event_line(to, asks), Catch::EndsWith("Bash ls x (p1)"));
+  CHECK(decide_hint(asks, "http://host:1")
+        == ", decide: tidemark decide docs p1 allow|always|deny --server http://host:1");
+  CHECK(decide_hint(parsed(R"({"type":"turn.queued","data":{}})"), {}).empty());
+}
+
+SCENARIO("a command that answers a question is one line, whatever the question holds") {
+  const auto asks =
+    parsed(R"({"permission":"p1","input":{"questions":[{"question":"Which?\nIt's \\ now"}]}})");
+  CHECK(decide_line("docs", asks)
+        == R"(tidemark decide docs p1 allow --answer $'Which?\nIt\'s \\ now=…')");
 }
 
 SCENARIO("what a turn changed and what retention took is said in the event's line") {

@@ -89,6 +89,40 @@ SCENARIO("the description of the calls is of this version, and whole") {
     }
 }
 
+SCENARIO("every native call refuses a member of its body that it does not know, and says which") {
+  const auto document = described();
+  // The drop-in contract: clients of it send more than is read.
+  const std::set<std::string> lenient{"sendMessage", "streamMessage", "acknowledgeResults",
+                                      "putProvider", "openShell"};
+  testing::server_fixture server;
+  server.append("w", 1);
+  std::set<std::string> seen;
+  for (const auto& [path, methods] : document["paths"].items())
+    for (const auto& [method, operation] : methods.items()) {
+      if (method == "parameters" || !operation.contains("requestBody"))
+        continue;
+      const auto id = string_or(operation, "operationId");
+      INFO(id);
+      if (lenient.contains(id)) {
+        seen.insert(id);
+        continue;
+      }
+      auto target = path;
+      for (auto open = target.find('{'); open != target.npos; open = target.find('{'))
+        target.replace(open, target.find('}') - open + 1, "w");
+      const auto answer = server.request(upper(method), target, R"({"no_such_member":1})",
+                                         "Content-Type: application/json\r\n");
+      CHECK(testing::status_of(answer) == 400);
+      CHECK(testing::body_of(answer).find("no_such_member") != std::string::npos);
+      const auto& schema = operation["requestBody"]["content"]["application/json"]["schema"];
+      const auto where = string_or(schema, "$ref");
+      REQUIRE(where.starts_with("#/"));
+      CHECK_FALSE(
+        bool_or(document[json::json_pointer{where.substr(1)}], "additionalProperties", true));
+    }
+  CHECK(seen == lenient);
+}
+
 SCENARIO("the server serves the description of its calls as JSON") {
   testing::server_fixture server;
   const auto response = server.get("/openapi.json");

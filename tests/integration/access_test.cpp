@@ -2,6 +2,7 @@
 #include "tests/integration/shell_scene.hpp"
 #include "tests/integration/stand_in_agent.hpp"
 #include "tests/support/poll_until.hpp"
+#include "tests/support/webhook_receiver.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -273,4 +274,41 @@ SCENARIO(
   CHECK(outcome_of(stage.run("demo", "ECHO 2")) == "failed");
   fs::remove(file);
   CHECK(outcome_of(stage.run("demo", "ECHO 3")) == "succeeded");
+}
+
+SCENARIO("a webhook's URL is whole for who may set it, and a scheme and a host for all others") {
+  const tokens_file tokens;
+  const auto admin = tokens.create("ops", "admin");
+  const auto reader = tokens.create("auditor", "read,write");
+  webhook_receiver receiver;
+  receiver.answer_with(410);
+  auto how = tokens.serving();
+  how.environment["TIDEMARK_WEBHOOKS_ALLOW_PRIVATE"] = "true";
+  scene stage{how};
+  const http_client as_admin{stage.server.url(), admin};
+  const http_client as_reader{stage.server.url(), reader};
+  const auto url = receiver.url() + "/T0KEN-of-the-path?key=K3Y";
+  as_admin.post(of("demo", "turns"), json::object({{"prompt", "hello"}}));
+  REQUIRE(poll_until([&] { return as_admin.get(of("demo", "events")).status == 200; }));
+  auto body = json::object({{"url", url}});
+  const auto made = as_admin.send({.method = "PUT",
+                                   .path = of("demo", "webhooks/hook"),
+                                   .body = dump_json(body),
+                                   .headers = {{"Content-Type", "application/json"}}});
+  REQUIRE(made.status == 201);
+  REQUIRE(poll_until([&] {
+    return as_reader.get(of("demo", "events")).body.find("webhook.dead") != std::string::npos;
+  }));
+  for (const auto* path : {"webhooks", "webhooks/hook", "consumers", "consumers/hook"}) {
+    INFO(path);
+    CHECK(as_admin.get(of("demo", path)).body.find(url) != std::string::npos);
+    const auto masked = as_reader.get(of("demo", path));
+    CHECK(masked.status == 200);
+    CHECK(masked.body.find("T0KEN") == std::string::npos);
+    CHECK(masked.body.find("K3Y") == std::string::npos);
+    CHECK(masked.body.find(url.substr(0, url.find("/hook")) + "/…\"") != std::string::npos);
+  }
+  for (const auto* path : {"/metrics", "/api/v1/events?raw=true"})
+    CHECK(as_admin.get(path).body.find("T0KEN") == std::string::npos);
+  CHECK(stage.server.output().find("T0KEN") == std::string::npos);
 }

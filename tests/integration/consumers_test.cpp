@@ -91,7 +91,7 @@ SCENARIO("the limit of consumers has a name, and lags are in the metrics and on 
                  .body = "{}",
                  .headers = {{"Content-Type", "application/json"}}})
           .status
-        == 413);
+        == 409);
   stage.run("demo", "hello again");
   const auto lag = int_or(stage.client.get(audit).parsed(), "lag", 0);
   CHECK(lag > 0);

@@ -6,9 +6,11 @@
 //
 // What it answers is decided by the first line of the newest prompt that begins with one of:
 //   TOOL <shell command>   a Bash call of that command; when its result is back, a closing text
+//   QUESTIONS <json>       an AskUserQuestion call with this array of questions
 //   WORDS <n> [<ms>]       n words, one delta each, ms between them
 //   SLOW <ms>              the first words, a pause, the rest
 //   OVERLOAD               status 529, always
+// The closing text is "It is done."; after a call that failed, or questions, what their result says.
 // Any other prompt is answered with "Hello from the stand-in."
 import { createServer } from 'node:http';
 import { appendFileSync } from 'node:fs';
@@ -27,17 +29,25 @@ const blocksOf = (message) =>
 function findScript(message) {
   for (const block of blocksOf(message)) {
     for (const line of (block.text ?? '').split('\n')) {
-      const [, word, rest] = /^(TOOL|WORDS|SLOW|OVERLOAD)\b ?(.*)$/.exec(line) ?? [];
+      const [, word, rest] = /^(TOOL|QUESTIONS|WORDS|SLOW|OVERLOAD)\b ?(.*)$/.exec(line) ?? [];
       if (word) return { word, rest };
     }
   }
   return { word: 'ANSWER', rest: '' };
 }
 
+function closingOf(result, messages) {
+  const asked = messages.flatMap(blocksOf).some((b) => b.id === result.tool_use_id && b.name === 'AskUserQuestion');
+  if (!asked && !result.is_error) return ['It', ' is', ' done.'];
+  const said = typeof result.content === 'string' ? result.content : blocksOf(result).map((b) => b.text).join(' ');
+  return [`The result says: ${said}`];
+}
+
 // What to say to a request: pieces of text, milliseconds between them, perhaps a tool call.
 function plan(request) {
   const newest = (request.messages ?? []).filter((m) => m.role === 'user').at(-1);
-  if (blocksOf(newest).some((block) => block.type === 'tool_result')) return { pieces: ['It', ' is', ' done.'] };
+  const result = blocksOf(newest).find((block) => block.type === 'tool_result');
+  if (result) return { pieces: closingOf(result, request.messages) };
   const { word, rest } = findScript(newest);
   const [first, second] = rest.split(/\s+/).map(Number);
   switch (word) {
@@ -45,6 +55,8 @@ function plan(request) {
       return { status: 529 };
     case 'TOOL':
       return { pieces: ['I will run it.'], call: { command: rest, description: 'asked for by the prompt' } };
+    case 'QUESTIONS':
+      return { pieces: ['I will ask.'], tool: 'AskUserQuestion', call: { questions: JSON.parse(rest) } };
     case 'WORDS':
       return { pieces: Array.from({ length: first }, (_, i) => `word${i} `), between: second || 0 };
     case 'SLOW':
@@ -54,7 +66,7 @@ function plan(request) {
   }
 }
 
-function* eventsOf(model, { pieces, call }) {
+function* eventsOf(model, { pieces, call, tool = 'Bash' }) {
   const usage = { input_tokens: 10, output_tokens: 1 };
   const message = { id: `msg_${++messages}`, type: 'message', role: 'assistant', model, content: [] };
   yield { type: 'message_start', message: { ...message, stop_reason: null, stop_sequence: null, usage } };
@@ -62,7 +74,7 @@ function* eventsOf(model, { pieces, call }) {
   for (const text of pieces) yield { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } };
   yield { type: 'content_block_stop', index: 0 };
   if (call) {
-    const block = { type: 'tool_use', id: `toolu_${++calls}`, name: 'Bash', input: {} };
+    const block = { type: 'tool_use', id: `toolu_${++calls}`, name: tool, input: {} };
     yield { type: 'content_block_start', index: 1, content_block: block };
     const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call) };
     yield { type: 'content_block_delta', index: 1, delta };

@@ -253,11 +253,15 @@ class Consumer(_Consumer, total=False):
 class WebhookTarget(TypedDict):
     """Only of a consumer that events are pushed to."""
     url: str
+    url_fingerprint: str
     secret: str
     types: List[str]
     max_attempts: int
     state: Literal["active", "dead"]
     error: Optional[str]
+    attempts: int
+    failed: Any
+    next_attempt: Any
 
 
 class _Webhook(TypedDict):

@@ -82,6 +82,8 @@ export const en = {
   "space.consumers": "Consumers",
   "space.consumers.up": "has everything",
   "space.consumers.lag": "{n} events behind",
+  "space.consumers.failing": "attempt {n} failed at {at}: {why}.",
+  "space.consumers.next": "Next attempt at {at}.",
   "space.consumers.dead": "given up: {why}",
   "space.facts": "Facts",
   "space.fact.epoch": "epoch",

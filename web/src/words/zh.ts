@@ -83,6 +83,8 @@ export const zh: Record<keyof typeof en, string> = {
   "space.consumers": "消费者",
   "space.consumers.up": "已读完全部事件",
   "space.consumers.lag": "落后 {n} 个事件",
+  "space.consumers.failing": "第 {n} 次尝试于 {at} 失败：{why}。",
+  "space.consumers.next": "下次尝试：{at}。",
   "space.consumers.dead": "已放弃：{why}",
   "space.facts": "信息",
   "space.fact.epoch": "纪元",

@@ -1,10 +1,19 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, workspacePath } from "../api";
-import { count } from "../format";
+import { clock, count } from "../format";
 import { t } from "../i18n";
 
 const pollInterval = 5000; // milliseconds: places are no events, so no stream tells of them
+
+interface Webhook {
+  url: string;
+  state: "active" | "dead";
+  error: string | null;
+  attempts: number;
+  failed: string | null;
+  next_attempt: string | null;
+}
 
 /** A reader whose place the server keeps (docs/events.md, Consumers). */
 interface Consumer {
@@ -12,7 +21,12 @@ interface Consumer {
   cursor: string;
   lag: number;
   acked: string | null;
-  webhook?: { url: string; state: "active" | "dead"; error: string | null };
+  webhook?: Webhook;
+}
+
+function failing({ attempts, failed, next_attempt: next }: Webhook, why: string): string {
+  const said = t("space.consumers.failing", { n: count(attempts), at: failed ? clock(failed) : "", why });
+  return next ? `${said} ${t("space.consumers.next", { at: clock(next) })}` : said;
 }
 
 /** Who reads along and how far each is behind; nothing where nobody does. */
@@ -51,6 +65,9 @@ export function ConsumersPanel({ id }: { id: string }): JSX.Element | null {
             </div>
             {one.webhook?.state === "dead" ? (
               <p class="bad">{t("space.consumers.dead", { why: one.webhook.error ?? "" })}</p>
+            ) : null}
+            {one.webhook?.state === "active" && one.webhook.error ? (
+              <p class="bad">{failing(one.webhook, one.webhook.error)}</p>
             ) : null}
           </li>
         ))}
