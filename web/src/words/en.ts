@@ -81,7 +81,7 @@ export const en = {
   "space.gap": "What came before is no longer in the log ({reason}).",
   "space.consumers": "Consumers",
   "space.consumers.up": "has everything",
-  "space.consumers.lag": "{n} events behind",
+  "space.consumers.lag": "{n|event|events} behind",
   "space.consumers.failing": "attempt {n} failed at {at}: {why}.",
   "space.consumers.next": "Next attempt at {at}.",
   "space.consumers.dead": "given up: {why}",
