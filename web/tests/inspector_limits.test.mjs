@@ -255,6 +255,7 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
     await last.locator(".add", { hasText: /^\+mast/ }).waitFor();
     await last.locator(".del", { hasText: /^-hull/ }).waitFor();
     await checkAccess(page, "changes of files");
+    await page.locator(".conversation").evaluate((box) => (box.scrollTop = box.scrollHeight));
     await picture(page, "changes");
   });
 
