@@ -48,6 +48,61 @@ problem gap_problem(gap_reason reason, const cursor& asked, const stream_info& s
   return what;
 }
 
+// -- the place ---------------------------------------------------------------
+
+struct stream_place {
+  stream_info stream;
+  std::optional<cursor> reader; ///< where the consumer is; empty: none was named
+};
+
+/// A workspace's stream with the place of a consumer, if one is named. Blocks on the disk.
+expected<stream_place> place_in(const event_log& log, const std::string& workspace,
+                                const std::string& reader) {
+  auto stream = find_workspace(log, workspace);
+  if (!stream)
+    return tl::make_unexpected(stream.error());
+  auto out = stream_place{std::move(*stream), std::nullopt};
+  if (reader.empty())
+    return out;
+  const auto who = stored_consumer(log, workspace, reader);
+  if (!who)
+    return tl::make_unexpected(who.error());
+  out.reader = cursor{who->incarnation, who->at};
+  return out;
+}
+
+/// Finds the stream and the place in it.
+task<expected<reading>> locate(exchange& with) {
+  const auto workspace = workspace_id::parse(with.param("id"));
+  if (!workspace)
+    co_return tl::make_unexpected(workspace.error());
+  auto query = parse_event_query(with, with.services().options.max_wait);
+  if (!query)
+    co_return tl::make_unexpected(query.error());
+  const auto* log = &with.services().log;
+  const auto find = [log, id = workspace->str(), reader = query->consumer] {
+    return place_in(*log, id, reader);
+  };
+  auto place = co_await with.blocking(find);
+  if (!place)
+    co_return tl::make_unexpected(place.error());
+  auto& stream = place->stream;
+  if (place->reader)
+    query->from = place->reader;
+  auto out = reading{};
+  out.start = resume_at(query->from, stream);
+  out.query = std::move(*query);
+  out.stream = std::move(stream);
+  co_return out;
+}
+
+task<void> send_gap(exchange& with, const reading& what) {
+  with.services().metrics.gap(to_string(*what.start.gap));
+  auto why = gap_problem(*what.start.gap, *what.query.from, what.stream);
+  auto headers = std::map<std::string, std::string>{};
+  co_await send_problem(with, std::move(why), std::move(headers));
+}
+
 // -- one page ----------------------------------------------------------------
 
 struct page {
@@ -109,6 +164,19 @@ task<void> send_page(exchange& with, reading what) {
   for (;;) {
     const auto was_quiet = services.quiet.load(); // before the look: no event comes after it
     auto result = co_await with.blocking(read);
+    if (!result && result.error().code == errc::trimmed) {
+      // Retention has removed events since they were looked for: the question is asked anew.
+      auto again = co_await locate(with);
+      if (again && again->start.gap) {
+        co_await send_gap(with, *again);
+        break;
+      }
+      if (again && again->start.after != after) {
+        what = std::move(*again);
+        after = what.start.after;
+        continue;
+      }
+    }
     if (!result) {
       co_await send_error(with, result.error());
       break;
@@ -144,52 +212,6 @@ task<void> send_stream(exchange& with, reading what, event_form form) {
   co_await deliver(with, *body, std::move(what), form);
 }
 
-struct stream_place {
-  stream_info stream;
-  std::optional<cursor> reader; ///< where the consumer is; empty: none was named
-};
-
-/// A workspace's stream with the place of a consumer, if one is named. Blocks on the disk.
-expected<stream_place> place_in(const event_log& log, const std::string& workspace,
-                                const std::string& reader) {
-  auto stream = find_workspace(log, workspace);
-  if (!stream)
-    return tl::make_unexpected(stream.error());
-  auto out = stream_place{std::move(*stream), std::nullopt};
-  if (reader.empty())
-    return out;
-  const auto who = stored_consumer(log, workspace, reader);
-  if (!who)
-    return tl::make_unexpected(who.error());
-  out.reader = cursor{who->incarnation, who->at};
-  return out;
-}
-
-/// Finds the stream and the place in it.
-task<expected<reading>> locate(exchange& with) {
-  const auto workspace = workspace_id::parse(with.param("id"));
-  if (!workspace)
-    co_return tl::make_unexpected(workspace.error());
-  auto query = parse_event_query(with, with.services().options.max_wait);
-  if (!query)
-    co_return tl::make_unexpected(query.error());
-  const auto* log = &with.services().log;
-  const auto find = [log, id = workspace->str(), reader = query->consumer] {
-    return place_in(*log, id, reader);
-  };
-  auto place = co_await with.blocking(find);
-  if (!place)
-    co_return tl::make_unexpected(place.error());
-  auto& stream = place->stream;
-  if (place->reader)
-    query->from = place->reader;
-  auto out = reading{};
-  out.start = resume_at(query->from, stream);
-  out.query = std::move(*query);
-  out.stream = std::move(stream);
-  co_return out;
-}
-
 task<void> events(exchange& with, std::shared_ptr<reader_count> seats) {
   auto what = co_await locate(with);
   if (!what) {
@@ -198,10 +220,7 @@ task<void> events(exchange& with, std::shared_ptr<reader_count> seats) {
   }
   const auto form = form_of(with.header("Accept").value_or(""));
   if (what->start.gap && form != event_form::frames) {
-    with.services().metrics.gap(to_string(*what->start.gap));
-    auto why = gap_problem(*what->start.gap, *what->query.from, what->stream);
-    auto headers = std::map<std::string, std::string>{};
-    co_await send_problem(with, std::move(why), std::move(headers));
+    co_await send_gap(with, *what);
   } else if (form == event_form::page && what->query.wait == clock::duration::zero()) {
     co_await send_page(with, std::move(*what));
   } else if (what->start.finished && form == event_form::frames) {

@@ -83,6 +83,25 @@ SCENARIO("with retain.turns the oldest turns go, readers of them hear it, and th
   CHECK(metrics.find("tidemark_log_events_removed_total{what=\"events\"} 0") == std::string::npos);
 }
 
+SCENARIO("who asks for the beginning gets what is left of it, also while retention removes") {
+  scene stage(keeping({"--retain-turns", "1"}));
+  for (int turn = 0; turn < 20; ++turn) {
+    stage.run("w", "WORDS 5");
+    for (int look = 0; look < 20; ++look) {
+      const auto answer = stage.client.get(of("w", "events?limit=1"));
+      REQUIRE(answer.status == 200);
+      const auto page = answer.parsed();
+      const auto& events = array_at(page, "events");
+      REQUIRE(events.size() == 1);
+      CHECK(int_or(events.front(), "offset", 0) >= int_or(page, "first", 0));
+    }
+  }
+  CHECK(first_of(stage) > 1);
+  const auto late = stage.client.get(of("w", "events?after=1"));
+  CHECK(late.status == 410);
+  CHECK(int_or(late.parsed(), "first", 0) > 1);
+}
+
 SCENARIO("with retain.deltas finished items keep their text and deltas only their places") {
   scene stage(keeping({"--retain-deltas", "1ms"}));
   stage.run("w", "WORDS 30");

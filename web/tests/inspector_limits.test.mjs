@@ -22,6 +22,7 @@ before(
     server.settings = {
       TIDEMARK_RETAIN_SWEEP: "1s",
       TIDEMARK_WEBHOOKS_ALLOW_PRIVATE: "true",
+      TIDEMARK_AGENT_SNAPSHOTS: "true",
       TIDEMARK_HTTP_TOKENS_FILE: server.tokens,
     };
     looker = server.token("looker", "read"); // which makes the file that the server wants
@@ -238,6 +239,26 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
     });
   });
 
+  it("shows what a turn changed in the files, by whatever means", async () => {
+    await server.run("yard", "TOOL printf 'keel\\nhull\\n' > plan.txt");
+    await server.run("yard", "TOOL sed -i s/hull/mast/ plan.txt; mkdir -p log; date > log/day");
+    await open("#/w/yard");
+    const changed = page.getByRole("group", { name: "Files that changed" });
+    const last = changed.last();
+    await last
+      .getByRole("listitem")
+      .filter({ hasText: "log/day" })
+      .filter({ hasText: "new" })
+      .waitFor();
+    assert.match(await last.getByRole("listitem").last().innerText(), /plan\.txt\s*\+1\s*−1/);
+    await last.getByRole("button", { name: "Show the changes" }).click();
+    await last.locator(".add", { hasText: /^\+mast/ }).waitFor();
+    await last.locator(".del", { hasText: /^-hull/ }).waitFor();
+    await checkAccess(page, "changes of files");
+    await page.locator(".conversation").evaluate((box) => (box.scrollTop = box.scrollHeight));
+    await picture(page, "changes");
+  });
+
   it("shows who reads along and how far behind", async () => {
     await server.run("beacon", "Count the flashes of the beacon\nWORDS 40 0", "nightly");
     const of = "/api/v1/workspaces/beacon";
@@ -260,10 +281,11 @@ describe("the inspector at its limits", { timeout: 600_000 }, () => {
   it("goes back to the beginning of more events than it reads at once", async () => {
     await server.run("flood", "Measure the flood\nWORDS 11000 0");
     await open("#/w/flood");
-    await page.locator(".turn .state.succeeded").waitFor();
     const line = page.getByRole("slider");
+    // What was open before stands there until the browser has taken the new address.
+    await until(async () => Number(await line.getAttribute("max")) > 11_000, "the time line");
+    await page.locator(".turn .state.succeeded").waitFor();
     assert.equal(await line.getAttribute("min"), "1");
-    assert.ok(Number(await line.getAttribute("max")) > 11_000);
     await line.fill("20");
     await page.locator(".prompt", { hasText: "Measure the flood" }).waitFor();
     const said = (await page.locator(".said").innerText()).trim().split(/\s+/);

@@ -47,18 +47,30 @@ export function Diff({ change }: { change: FileChange }): JSX.Element {
         <span class="path">{change.path}</span>
         <span class="add">+{added}</span> <span class="del">−{removed}</span>
       </figcaption>
-      <pre tabIndex={0}>
-        {lines.slice(0, mostLines).map((line, index) => (
-          <span
-            key={index}
-            class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}
-          >
-            {line}
-            {"\n"}
-          </span>
-        ))}
-        {lines.length > mostLines ? `⋯ ${lines.length - mostLines}\n` : null}
-      </pre>
+      <DiffLines lines={lines} />
     </figure>
+  );
+}
+
+/** Lines of a patch, what was added and what was removed in their colours. */
+export function DiffLines({ lines }: { lines: string[] }): JSX.Element {
+  const kind = (line: string) =>
+    /^(diff|index|---|\+\+\+|@@) /.test(line)
+      ? "quiet"
+      : line[0] === "+"
+        ? "add"
+        : line[0] === "-"
+          ? "del"
+          : "";
+  return (
+    <pre tabIndex={0}>
+      {lines.slice(0, mostLines).map((line, index) => (
+        <span key={index} class={kind(line)}>
+          {line}
+          {"\n"}
+        </span>
+      ))}
+      {lines.length > mostLines ? `⋯ ${lines.length - mostLines}\n` : null}
+    </pre>
   );
 }

@@ -57,6 +57,7 @@ export type Entry = Item | Notice;
 /** One task and everything that belongs to it; id "" for what belongs to none. */
 export interface Turn {
   id: string;
+  workspace: string;
   prompt: string;
   source: string;
   by: string;
@@ -154,6 +155,7 @@ function turnOf(to: Conversation, event: Envelope): Turn {
   }
   const turn: Turn = {
     id,
+    workspace: event.workspace,
     prompt: "",
     source: "",
     by: "",

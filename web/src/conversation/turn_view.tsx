@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { compact, duration, moment, money } from "../format";
-import { t, type Word } from "../i18n";
+import { t } from "../i18n";
 import { State } from "../state_mark";
 import { number, pretty } from "../values";
+import { ChangedFiles } from "./changed_files";
 import { Clipped, ItemView, NoticeView } from "./item_view";
 import { Markdown } from "./markdown";
 import type { Turn } from "./reduce";
@@ -76,19 +77,7 @@ function Ending({ turn }: Part): JSX.Element {
   return (
     <footer class="ending">
       {!said && turn.result ? <Markdown source={turn.result} /> : null}
-      {turn.changes.length > 0 ? (
-        <ul class="changed" aria-label={t("turn.changes")}>
-          {turn.changes.map((file) => (
-            <li key={file.path}>
-              <span class="path">{file.path}</span>
-              {file.change === "changed" ? null : (
-                <span class="tag">{t(`turn.change.${file.change}` as Word)}</span>
-              )}
-              <span class="add">+{file.added}</span> <span class="del">−{file.removed}</span>
-            </li>
-          ))}
-        </ul>
-      ) : null}
+      {turn.changes.length > 0 ? <ChangedFiles turn={turn} revision={turn.revision} /> : null}
       {turn.error ? (
         <div class="failure" role="note">
           <b>{turn.error.code}</b>

@@ -99,6 +99,7 @@ export const zh: Record<keyof typeof en, string> = {
   "turn.from": "来自 {who}",
   "turn.attempt": "第 {n} 次尝试",
   "turn.tokens": "输入 {in}，输出 {out}",
+  "turn.diff": "显示更改",
   "turn.changes": "更改的文件",
   "turn.change.created": "新建",
   "turn.change.deleted": "已删除",

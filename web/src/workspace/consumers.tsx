@@ -25,7 +25,11 @@ interface Consumer {
 }
 
 function failing({ attempts, failed, next_attempt: next }: Webhook, why: string): string {
-  const said = t("space.consumers.failing", { n: count(attempts), at: failed ? clock(failed) : "", why });
+  const said = t("space.consumers.failing", {
+    n: count(attempts),
+    at: failed ? clock(failed) : "",
+    why,
+  });
   return next ? `${said} ${t("space.consumers.next", { at: clock(next) })}` : said;
 }
 
@@ -59,9 +63,14 @@ export function ConsumersPanel({ id }: { id: string }): JSX.Element | null {
       <ul class="tasks">
         {consumers.map((one) => (
           <li key={one.name}>
-            <div class="task-text">{one.name}</div>
-            <div class="meta" title={one.webhook?.url ?? one.cursor}>
-              {one.lag === 0 ? t("space.consumers.up") : t("space.consumers.lag", { n: count(one.lag) })}
+            <div class="task-text">
+              {one.name}
+              {one.webhook ? <span class="quiet"> → {one.webhook.url}</span> : null}
+            </div>
+            <div class="meta" title={one.cursor}>
+              {one.lag === 0
+                ? t("space.consumers.up")
+                : t("space.consumers.lag", { n: count(one.lag) })}
             </div>
             {one.webhook?.state === "dead" ? (
               <p class="bad">{t("space.consumers.dead", { why: one.webhook.error ?? "" })}</p>
