@@ -154,7 +154,8 @@ void on_consumer(workspace_draft& d, const delete_consumer& what) {
   if (what.pushes && !found->second.push)
     return d.reply(tl::unexpected(find_webhook(state, what.name).error()));
   if (found->second.push && !what.pushes)
-    return d.reply(of_other_kind(found->second));
+    return d.reply(
+      fail(errc::conflict, "\"" + what.name + "\" is a webhook: DELETE …/webhooks/{name} ends it"));
   d.write({table::meta, record_key::consumer(state.id, what.name), std::nullopt});
   state.consumers.erase(found);
   d.reply(done{});

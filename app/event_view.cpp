@@ -11,13 +11,19 @@ std::string tool_summary(const json& item) {
   return fmt::format("{} {}", neutralised(string_or(item, "name", "tool")), wish_of(item));
 }
 
+/// What a decision did to a request; of another kind as it stands.
+std::string deed_of(std::string_view decision, bool is_question) {
+  if (decision == "allow")
+    return is_question ? "answered" : "allowed";
+  if (decision == "deny")
+    return is_question ? "declined" : "denied";
+  return neutralised(decision);
+}
+
 /// `Bash: allowed by alice` and what follows from it.
-std::string resolution_summary(const json& data) {
-  const auto decision = string_or(data, "decision");
+std::string resolution_summary(const std::string& type, const json& data) {
   auto line = fmt::format("{}: {} by {}", neutralised(string_or(data, "tool", "tool")),
-                          decision == "allow"  ? "allowed"
-                          : decision == "deny" ? "denied"
-                                               : neutralised(decision),
+                          deed_of(string_or(data, "decision"), type == "question.resolved"),
                           neutralised(string_or(data, "by", "?")));
   if (const auto rule = string_or(data, "rule"); !rule.empty())
     line += ", rule " + neutralised(rule);
@@ -85,7 +91,7 @@ std::string summary(const std::string& type, const json& data) {
     return fmt::format("{} {} ({})", neutralised(string_or(data, "tool")), wish_of(data),
                        neutralised(string_or(data, "permission")));
   if (type == "permission.resolved" || type == "question.resolved")
-    return resolution_summary(data);
+    return resolution_summary(type, data);
   if (type == "permission.rule")
     return fmt::format("{} {} {} by {}", neutralised(string_or(data, "rule")),
                        neutralised(string_or(data, "change")), neutralised(string_or(data, "tool")),

@@ -147,7 +147,8 @@ task<void> send_webhook(exchange& with) {
     co_return;
   }
   if (!found->who.push) {
-    const error none{errc::not_found, "the workspace has no webhook \"" + where->name + "\""};
+    const error none{errc::not_found,
+                     "\"" + where->name + "\" is a consumer that fetches its events"};
     co_await send_error(with, none);
     co_return;
   }

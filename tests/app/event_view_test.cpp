@@ -60,7 +60,7 @@ SCENARIO("a request that waits is shown with what it is about and the command th
       && Catch::Contains("Bash: denied by ann: not this") && Catch::Contains("What's it? · Why?")
       && Catch::Contains("red")
       && Catch::Contains(R"(decide docs p2 allow --answer 'What'\''s it?=…' --answer 'Why?=…')")
-      && Catch::Contains("allowed by bob"));
+      && Catch::Contains("answered by bob"));
 }
 
 SCENARIO("a request that the policy decides asks nobody for a command") {

@@ -261,3 +261,29 @@ SCENARIO("what is no webhook is refused") {
     == 404);
   CHECK(stage.client.post(hook + "/redeliver").status == 404);
 }
+
+SCENARIO("a consumer that fetches is no webhook for any call, and a webhook is ended as one only") {
+  scene stage{quick()};
+  stage.run("demo", "hello");
+  const auto send = [&](const char* method, const std::string& path, const char* body) {
+    return stage.client.send({.method = method,
+                              .path = of("demo", path),
+                              .body = body,
+                              .headers = {{"Content-Type", "application/json"}}});
+  };
+  REQUIRE(send("PUT", "consumers/audit", "{}").status == 201);
+  for (const auto* call : {"GET", "DELETE", "POST"}) {
+    INFO(call);
+    const std::string path = "webhooks/audit";
+    const auto refused = send(call, call == std::string{"POST"} ? path + "/redeliver" : path, "");
+    CHECK(refused.status == 404);
+    CHECK(string_or(refused.parsed(), "detail")
+          == "\"audit\" is a consumer that fetches its events");
+  }
+  REQUIRE(put(stage, json::object({{"url", "https://example.com/"}})).status == 201);
+  const auto kept = send("DELETE", "consumers/hook", "");
+  CHECK(kept.status == 409);
+  CHECK_THAT(string_or(kept.parsed(), "detail"), Catch::Contains("DELETE …/webhooks/{name}"));
+  CHECK(send("DELETE", "webhooks/hook", "").status == 204);
+  CHECK(send("GET", "consumers/audit", "").status == 200);
+}

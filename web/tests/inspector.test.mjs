@@ -220,18 +220,27 @@ describe("the inspector", { timeout: 600_000 }, () => {
     await page.locator(".tool.bad .io.error").waitFor();
     await checkAccess(page, "the past");
     await picture(page, "past");
-    await page.getByLabel("Speed").selectOption("1");
-    await page.locator(".conversation").focus();
-    await page.keyboard.press("p");
-    await page.getByRole("button", { name: "Pause" }).waitFor();
-    await page.keyboard.press("p");
-    await page.getByRole("button", { name: "Replay from here" }).waitFor();
     await line.fill("8");
     await page.getByLabel("Speed").selectOption("64");
     await page.getByRole("button", { name: "Replay from here" }).click();
     await page.getByText("Done. What changed:").waitFor();
     await until(async () => Number(await line.inputValue()) === head, "the end of the replay");
     await page.getByRole("button", { name: "Now" }).waitFor({ state: "detached" });
+
+    await open("#/w/crane"); // where words came every 60 ms: in its own time it plays for seconds
+    await page.getByRole("heading", { name: "crane" }).waitFor();
+    await until(async () => Number(await line.getAttribute("max")) > 60, "its time line");
+    const end = Number(await line.getAttribute("max"));
+    await line.fill("10");
+    await page.getByLabel("Speed").selectOption("1");
+    await page.locator(".conversation").focus();
+    await page.keyboard.press("p");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await until(async () => Number(await line.inputValue()) > 11, "the next words");
+    await page.keyboard.press("p");
+    await page.getByRole("button", { name: "Replay from here" }).waitFor();
+    const at = Number(await line.inputValue());
+    assert.ok(at < end, `paused at ${at} of ${end}`);
   });
 
   it("gives a shell in the workspace's directory", async () => {
