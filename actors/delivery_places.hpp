@@ -20,7 +20,7 @@ using webhook_key = std::pair<std::string, std::string>;
 ///
 /// There are `quick` places for deliveries that have just begun, and `4 * quick` for slow ones: those
 /// that take longer than `patience`, which then leave their quick place to others, and all of webhooks
-/// whose last attempt failed. The latter begin only while less than half of the slow places are taken.
+/// whose last attempt failed or took longer (`failing` below). The latter begin only while less than half of the slow places are taken.
 /// Each kind waits in its own line, in the order of coming; a webhook stands in it once.
 ///
 /// So however many receivers fail, none that answers waits for them. `n` that begin to hang at the

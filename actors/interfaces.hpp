@@ -126,8 +126,8 @@ using workspace_actor = caf::typed_actor<
   caf::replies_to<command_atom, command_ptr>::with<reply_ptr>,
   /// What the agent's session tells; answered when it is durable, which is the session's credit.
   caf::replies_to<report_atom, session_report_ptr>::with<bool>,
-  /// Timer: turn timeouts, expiry of pending results.
-  caf::reacts_to<tick_atom>,
+  /// Timer: turn timeouts, expiry of pending results. With the tick's number (actors/alarm.hpp).
+  caf::reacts_to<tick_atom, std::uint64_t>,
   /// Passivation check: true if it was idle, has saved its snapshot and ends now.
   caf::replies_to<idle_atom>::with<bool>,
   /// Shutdown: ends the running turn as interrupted, stops the agent, answers true when durable.
@@ -219,8 +219,8 @@ using webhooks_actor = caf::typed_actor<
   caf::reacts_to<wake_atom, std::string>,
   /// Internal: a delivery by its number has ended, with a status (0: none came) and what went wrong.
   caf::reacts_to<delivered_atom, std::uint64_t, int, std::string>,
-  /// Timer: retries.
-  caf::reacts_to<tick_atom>,
+  /// Timer: retries. With the tick's number (actors/alarm.hpp).
+  caf::reacts_to<tick_atom, std::uint64_t>,
   /// Shutdown: gives up what is on its way, answers true, ends.
   caf::replies_to<stop_atom>::with<bool>>;
 

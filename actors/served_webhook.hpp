@@ -19,11 +19,16 @@ struct served_webhook {
   offset sending;
   /// Retention removed what came before, up to here; 0: nothing that its receiver does not know of.
   offset missed;
-  delivery_trouble trouble; ///< of the event that comes next
+  delivery_trouble trouble;                    ///< of the event that comes next
+  std::chrono::steady_clock::time_point began; ///< the latest delivery
+  bool was_slow = false; ///< the latest delivery took longer than is left to a quick place
   std::chrono::steady_clock::time_point next_try;
   std::chrono::steady_clock::time_point record_from; ///< not before this
   bool recording = false;
   bool burying = false;
+
+  /// Not to begin in a quick place (actors/delivery_places.hpp).
+  [[nodiscard]] bool is_slow() const { return was_slow || trouble.attempts > 0; }
 };
 
 } // namespace tidemark

@@ -1,5 +1,6 @@
 #include "actors/webhooks.hpp"
 
+#include "actors/alarm.hpp"
 #include "actors/delivery_places.hpp"
 #include "actors/served_webhook.hpp"
 #include "base/logging.hpp"
@@ -47,7 +48,7 @@ struct webhooks_state {
   std::map<std::uint64_t, webhook_key> deliveries;
   std::optional<delivery_places> places;
   std::uint64_t last_delivery = 0;
-  std::optional<steady::time_point> wakes_at;
+  alarm<steady::time_point> next_tick;
   std::minstd_rand random{std::random_device{}()};
 
   void start() {
@@ -112,8 +113,9 @@ struct webhooks_state {
       advance(i->first);
   }
 
-  void on_tick() {
-    wakes_at.reset();
+  void on_tick(std::uint64_t number) {
+    if (!next_tick.rings(number))
+      return;
     for (auto& [key, each] : hooks) {
       advance(key);
       record(key, each);
@@ -185,7 +187,7 @@ struct webhooks_state {
     const auto read = deps->log.read(stream.id, h.done.next(), limits, take);
     if (!read)
       return wait(h, read.error());
-    if (request && (called || places->ask(key, h.trouble.attempts > 0, steady::now())))
+    if (request && (called || places->ask(key, h.is_slow(), steady::now())))
       return post(key, h, std::move(*request));
     if (request)
       return wake_for_place();
@@ -202,7 +204,8 @@ struct webhooks_state {
     const auto number = ++last_delivery;
     h.delivery = number;
     deliveries.emplace(number, key);
-    places->begin(number, h.trouble.attempts > 0, steady::now());
+    h.began = steady::now();
+    places->begin(number, h.is_slow(), h.began);
     deps->sender.send(std::move(what), [number, to = webhooks_actor{self}](webhook_answer answer) {
       caf::anon_send(to, delivered_atom::value, number, answer.status, std::move(answer.error));
     });
@@ -222,6 +225,7 @@ struct webhooks_state {
     deliveries.erase(found);
     auto& h = hooks.at(key);
     h.delivery.reset();
+    h.was_slow = steady::now() - h.began > patience;
     const auto how = outcome_of(answer);
     if (how == delivery_outcome::delivered) {
       deps->metrics.webhook_delivery("delivered");
@@ -327,11 +331,11 @@ struct webhooks_state {
 
   /// A tick at `when`, or before.
   void wake(steady::time_point when) {
-    if (wakes_at && *wakes_at <= when)
+    const auto number = next_tick.set(when);
+    if (!number)
       return;
-    wakes_at = when;
     const auto delay = std::max<steady::duration>(when - steady::now(), 1ms);
-    self->delayed_send(self, delay, tick_atom::value);
+    self->delayed_send(self, delay, tick_atom::value, *number);
   }
 
   void watch(const std::string& workspace, const stream_info& stream) {
@@ -377,7 +381,7 @@ webhooks_actor::behavior_type webhooks(webhooks_actor::stateful_pointer<webhooks
     [self](delivered_atom, std::uint64_t number, int status, const std::string& error) {
       self->state.on_delivered(number, {status, error});
     },
-    [self](tick_atom) { self->state.on_tick(); },
+    [self](tick_atom, std::uint64_t number) { self->state.on_tick(number); },
     [self](stop_atom) {
       self->state.leave();
       self->quit(caf::exit_reason::user_shutdown);

@@ -61,7 +61,7 @@ workspace_actor::behavior_type workspace(workspace_actor::stateful_pointer<works
             self->state.on_report(what, credit);
             return credit;
           },
-          [self](tick_atom) { self->state.on_tick(); },
+          [self](tick_atom, std::uint64_t number) { self->state.on_tick(number); },
           [self](idle_atom) -> caf::result<bool> {
             auto promise = self->make_response_promise<bool>();
             self->state.on_idle(promise);
@@ -125,8 +125,9 @@ void workspace_shell::on_report(const session_report_ptr& what, bool_promise cre
   take(decide(working, deps.rules, *what, clients, now()), {}, std::move(credit));
 }
 
-void workspace_shell::on_tick() {
-  wakes_at.reset();
+void workspace_shell::on_tick(std::uint64_t number) {
+  if (!next_tick.rings(number))
+    return;
   if (now_in == phase::ready)
     take(tidemark::on_tick(working, deps.rules, clients, now()));
   else if (now_in == phase::recovering)
@@ -141,7 +142,7 @@ timestamp workspace_shell::now() {
     logging::warning("workspace", "{}: the clock was put forward by {} s", id,
                      std::chrono::duration_cast<std::chrono::seconds>(read.put_forward).count());
     put_forward(working, read.put_forward);
-    for (auto* moment : {&wakes_at, &closes_by})
+    for (auto* moment : {&next_tick.due, &closes_by})
       if (*moment)
         *moment = (*moment)->plus(read.put_forward);
   }

@@ -36,13 +36,13 @@ void workspace_shell::begin(session_begin what) {
 
 void workspace_shell::wake(timestamp when) {
   const auto at = now();
-  if (wakes_at && *wakes_at <= when)
-    return; // it looks again then
-  wakes_at = when;
+  const auto number = next_tick.set(when);
+  if (!number)
+    return; // it looks again before
   const auto after = std::max<std::int64_t>(0, when.nanoseconds - at.nanoseconds);
   // A little late rather than early, when nothing is due yet.
   self->delayed_send(self, std::chrono::nanoseconds{after} + std::chrono::milliseconds{1},
-                     tick_atom::value);
+                     tick_atom::value, *number);
 }
 
 void workspace_shell::publish() {

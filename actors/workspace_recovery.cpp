@@ -30,7 +30,7 @@ void workspace_shell::recover() {
 }
 
 void workspace_shell::retry_later() {
-  wakes_at.reset();
+  next_tick.due.reset();
   wake(now().plus(backoff(failures)));
 }
 
@@ -69,7 +69,7 @@ void workspace_shell::recovered(const expected<loaded_workspace>& loaded) {
   now_in = phase::ready;
   figures.recovered(working);
   clock = stream_clock{now_utc(), std::chrono::steady_clock::now(), working.last_time};
-  wakes_at.reset();
+  next_tick.due.reset();
   const auto at = now();
   if (working.head == offset{})
     take(create(working, deps.rules, at));

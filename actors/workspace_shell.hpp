@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/alarm.hpp"
 #include "actors/stream_clock.hpp"
 #include "actors/workspace.hpp"
 
@@ -84,7 +85,7 @@ struct workspace_shell {
   bool loading = false;
   bool stopping_session = false;
 
-  std::optional<timestamp> wakes_at;
+  alarm<timestamp> next_tick;
   std::optional<bool_promise> on_closed;
   std::optional<timestamp> closes_by; // clients may still say that they have their results
   bool snapshot_saved = false;
@@ -95,7 +96,7 @@ struct workspace_shell {
   // -- inputs (workspace.cpp) ------------------------------------------------
   void on_command(const command_ptr& what, reply_promise promise);
   void on_report(const session_report_ptr& what, bool_promise credit);
-  void on_tick();
+  void on_tick(std::uint64_t number);
   void on_idle(bool_promise promise);
   void on_stop(bool_promise promise);
   void on_session_down(const caf::down_msg& down);

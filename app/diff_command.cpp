@@ -67,7 +67,7 @@ void print_patch(std::string_view patch, terminal& to) {
   while (!patch.empty()) {
     const auto end = std::min(patch.find('\n'), patch.size());
     const auto line = patch.substr(0, end);
-    to.out << (to.colours ? painted(to, colour_of(line), neutralised(line)) : std::string{line})
+    to.out << (to.screen ? painted(to, colour_of(line), neutralised(line)) : std::string{line})
            << '\n';
     patch.remove_prefix(std::min(end + 1, patch.size()));
   }

@@ -133,6 +133,8 @@ expected<void> print_events(api_client& client, const events_options& what, even
   for (int in_vain = 0;;) {
     const auto before = printer.place();
     auto rest = what;
+    if (what.limit > 0 && printer.events() >= what.limit)
+      return {};
     if (what.limit > 0)
       rest.limit = what.limit - printer.events();
     std::string line;
@@ -149,7 +151,7 @@ expected<void> print_events(api_client& client, const events_options& what, even
                       line += piece;
                       return true;
                     });
-    if (done || done.error().code != errc::unavailable)
+    if (done || (done.error().code != errc::unavailable && done.error().code != errc::io))
       return done;
     in_vain = printer.place() == before ? in_vain + 1 : 0;
     if (printer.place().empty() || in_vain >= most_attempts_in_vain)

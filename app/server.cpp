@@ -202,7 +202,8 @@ public:
     {
       caf::scoped_actor self{actors_};
       watchdog.now_ending("the webhooks");
-      stop_actor(self, webhooks_, "webhooks", 1s);
+      // It uses what goes next, so nothing goes before it has ended; the watchdog bounds that.
+      stop_actor(self, webhooks_, "webhooks", 1h);
       webhook_sender_.reset();
       watchdog.now_ending("the janitor");
       if (janitor_)

@@ -38,8 +38,10 @@ terminal process_terminal() {
   const auto* kind = std::getenv("TERM");
   const bool wanted = (no_colour == nullptr || *no_colour == '\0')
                       && (kind == nullptr || std::string_view{kind} != "dumb");
-  return {std::cout, std::cerr, wanted && ::isatty(STDOUT_FILENO) == 1,
-          kind != nullptr && std::string_view{kind} != "dumb" && ::isatty(STDERR_FILENO) == 1};
+  const bool screen = ::isatty(STDOUT_FILENO) == 1;
+  return {std::cout, std::cerr, wanted && screen,
+          kind != nullptr && std::string_view{kind} != "dumb" && ::isatty(STDERR_FILENO) == 1,
+          screen};
 }
 
 std::string painted(const terminal& to, tint colour, std::string_view text) {

@@ -13,6 +13,8 @@ struct terminal {
   std::ostream& err; ///< progress, warnings, errors
   bool colours = false;
   bool shows_progress = false; ///< `err` is a screen, on which a line can be overwritten
+  bool screen =
+    false; ///< `out` is one, with or without colours: an agent's bytes must be made harmless
 };
 
 /// The standard streams; colours only if stdout is a terminal, NO_COLOR is unset or empty

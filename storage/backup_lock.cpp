@@ -32,7 +32,7 @@ bool lock_byte(int descriptor, off_t at, short kind) {
 }
 
 /// The process that last wrote itself down.
-std::string holder_in(int descriptor) {
+std::string who_holds(int descriptor) {
   std::array<char, 16> text{};
   const auto got = ::pread(descriptor, text.data(), text.size(), 0);
   int pid = 0;
@@ -67,7 +67,7 @@ expected<backup_lock> backup_lock::take(const std::filesystem::path& directory, 
     if (errno != EAGAIN && errno != EACCES)
       return fail(errc::io, fmt::format("cannot lock {}: {}", file.string(),
                                         std::generic_category().message(errno)));
-    const auto who = holder_in(lock.descriptor_);
+    const auto who = who_holds(lock.descriptor_);
     if (how == use::remove)
       return fail(
         errc::conflict,

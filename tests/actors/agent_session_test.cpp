@@ -51,7 +51,7 @@ workspace_actor::behavior_type listening(workspace_actor::pointer self,
       into->reports.push_back(report);
       return true;
     },
-    [](tick_atom) {},
+    [](tick_atom, std::uint64_t) {},
     [](idle_atom) { return false; },
     [self](stop_atom) {
       self->quit();
