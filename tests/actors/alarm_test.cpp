@@ -7,13 +7,11 @@
 #include <map>
 #include <vector>
 
-using tidemark::alarm;
-
 namespace {
 
 /// Ticks that were sent for, by when they come.
 struct timer {
-  alarm<int> next;
+  tidemark::alarm<int> next;
   std::multimap<int, std::uint64_t> on_its_way;
 
   void wake(int when) {
@@ -25,7 +23,7 @@ struct timer {
 } // namespace
 
 TEST_CASE("an alarm sends for a sooner tick only, and lets pass what it has overtaken") {
-  alarm<int> next;
+  tidemark::alarm<int> next;
   const auto late = next.set(20);
   REQUIRE(late);
   CHECK_FALSE(next.set(20));

@@ -75,7 +75,7 @@ put_consumer putting_hook(std::size_t max_attempts = 20) {
   return what;
 }
 
-std::vector<std::uint64_t> up_to(std::uint64_t last, std::uint64_t first = 1) {
+std::vector<std::uint64_t> offsets_up_to(std::uint64_t last, std::uint64_t first = 1) {
   std::vector<std::uint64_t> out;
   for (auto i = first; i <= last; ++i)
     out.push_back(i);
@@ -83,7 +83,7 @@ std::vector<std::uint64_t> up_to(std::uint64_t last, std::uint64_t first = 1) {
 }
 
 /// Runs one turn and returns the number of events when it is over.
-std::uint64_t run(actor_stage& stage) {
+std::uint64_t run_turn(actor_stage& stage) {
   const auto turn = stage.submit("w", "ok").value().turn;
   REQUIRE(poll_until([&] { return stage.completed("w", turn, "succeeded"); }));
   REQUIRE(poll_until([&] {
@@ -103,12 +103,12 @@ SCENARIO("a webhook gets what was there and what comes, once each and in order")
   scripted_receiver receiver;
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
-  run(stage);
+  run_turn(stage);
   stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
-  const auto head = run(stage);
+  const auto head = run_turn(stage);
   REQUIRE(poll_until([&] { return receiver.taken().size() >= head; }));
-  CHECK(receiver.taken() == up_to(head));
+  CHECK(receiver.taken() == offsets_up_to(head));
   CHECK(poll_until([&] { return stored(stage).at.value == head; }));
 }
 
@@ -118,7 +118,7 @@ SCENARIO("nothing overtakes an event that its receiver does not take") {
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(refusal);
-  const auto head = run(stage);
+  const auto head = run_turn(stage);
   stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return receiver.all().size() >= 3; }));
@@ -126,7 +126,7 @@ SCENARIO("nothing overtakes an event that its receiver does not take") {
     CHECK(each.offset == 1);
   receiver.answer_with(204);
   REQUIRE(poll_until([&] { return receiver.taken().size() >= head; }));
-  CHECK(receiver.taken() == up_to(head));
+  CHECK(receiver.taken() == offsets_up_to(head));
 }
 
 SCENARIO(
@@ -135,19 +135,19 @@ SCENARIO(
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(500);
-  run(stage);
+  run_turn(stage);
   stage.get<consumer_reply>("w", putting_hook(3));
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stage.count("w", "webhook.dead") == 1; }));
   CHECK(receiver.all().size() == 3);
   CHECK(stored(stage).push->dead);
   receiver.answer_with(200);
-  const auto head = run(stage);
+  const auto head = run_turn(stage);
   CHECK(receiver.all().size() == 3);
   stage.get<consumer_reply>("w", revive_webhook{"hook", std::nullopt});
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return receiver.taken().size() >= head; }));
-  CHECK(receiver.taken() == up_to(head));
+  CHECK(receiver.taken() == offsets_up_to(head));
   REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
   stage.get<consumer_reply>(
     "w",
@@ -164,7 +164,7 @@ SCENARIO("410 needs no second attempt") {
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   receiver.answer_with(410);
-  run(stage);
+  run_turn(stage);
   stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stage.count("w", "webhook.dead") == 1; }));
@@ -176,11 +176,11 @@ SCENARIO("a webhook that wants few types passes the others by, and its place say
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
   auto what = putting_hook();
-  run(stage);
+  run_turn(stage);
   what.push->types = std::vector<std::string>{"turn.completed"};
   stage.get<consumer_reply>("w", what);
   stage.webhook_changed("w", "hook");
-  const auto head = run(stage);
+  const auto head = run_turn(stage);
   REQUIRE(poll_until([&] { return receiver.taken().size() == 2; }));
   REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
   CHECK(receiver.taken().size() == 2);
@@ -190,7 +190,7 @@ SCENARIO("a deleted webhook gets nothing more, a changed one goes to its new add
   scripted_receiver receiver;
   actor_stage stage;
   stage.serve_webhooks(receiver, quick());
-  auto head = run(stage);
+  auto head = run_turn(stage);
   stage.get<consumer_reply>("w", putting_hook());
   stage.webhook_changed("w", "hook");
   REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
@@ -200,13 +200,13 @@ SCENARIO("a deleted webhook gets nothing more, a changed one goes to its new add
   stage.webhook_changed("w", "hook");
   const auto before = head;
   // The message of the change comes before those of the events that follow it.
-  head = run(stage);
+  head = run_turn(stage);
   REQUIRE(poll_until([&] { return receiver.taken().size() == head; }));
   for (const auto& each : receiver.all())
     CHECK((each.url == "https://example.com/elsewhere") == (each.offset > before));
   stage.get<done>("w", delete_consumer{"hook", true});
   stage.webhook_changed("w", "hook");
-  run(stage);
+  run_turn(stage);
   CHECK(receiver.taken().size() == head);
 }
 
@@ -217,14 +217,14 @@ SCENARIO("webhooks are taken up where the log says they are") {
   {
     actor_stage stage{log};
     stage.serve_webhooks(receiver, quick());
-    head = run(stage);
+    head = run_turn(stage);
     stage.get<consumer_reply>("w", putting_hook());
     stage.webhook_changed("w", "hook");
     REQUIRE(poll_until([&] { return stored(stage).at.value == head; }));
   }
   actor_stage stage{log};
-  const auto further = run(stage);
+  const auto further = run_turn(stage);
   stage.serve_webhooks(receiver, quick());
   REQUIRE(poll_until([&] { return receiver.taken().size() >= further; }));
-  CHECK(receiver.taken() == up_to(further));
+  CHECK(receiver.taken() == offsets_up_to(further));
 }
