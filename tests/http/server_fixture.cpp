@@ -27,7 +27,7 @@ struct server_fixture::parts {
           },
           [](list_atom) { return std::make_shared<const std::vector<workspace_summary>>(); },
           [](summary_atom, const summary_ptr&) {},
-          [](tick_atom, std::uint64_t) {},
+          [](tick_atom) {},
           [](restart_atom, const std::string&) {},
           [](stop_atom) { return true; },
         };

@@ -16,7 +16,7 @@ directory_actor::behavior_type play_directory(directory_actor::pointer self,
     },
     [with](list_atom) { return with->list(); },
     [](summary_atom, const summary_ptr&) {},
-    [](tick_atom, std::uint64_t) {},
+    [](tick_atom) {},
     [](restart_atom, const std::string&) {},
     [self](stop_atom) {
       self->quit();
