@@ -75,23 +75,34 @@ expected<signed_checkpoint> read_checkpoint(const verify_options& what) {
   return checkpoint;
 }
 
-/// Prints how the log differs, a line a stream; the number of streams that do.
-expected<std::size_t> compare(const log_checkpoint& checkpoint, const std::string& only,
-                              const standing_source& now, terminal& to) {
+/// How many streams do not hold what the checkpoint vouches for, and how many of the others retention
+/// has shortened since.
+struct comparison {
   std::size_t different = 0;
+  std::size_t trimmed = 0;
+};
+
+/// Prints what is not as it was, a line a stream.
+expected<comparison> compare(const log_checkpoint& checkpoint, const std::string& only,
+                             const standing_source& now, terminal& to) {
+  comparison found;
   for (const auto& then : checkpoint.streams) {
     if (!only.empty() && then.workspace != only)
       continue;
     const auto standing = now(then);
     if (!standing)
       return tl::unexpected(standing.error());
-    const auto how = contradiction(then, *standing);
-    if (!how)
-      continue;
-    ++different;
-    to.out << fmt::format("{} {}\n", neutralised(then.workspace), neutralised(*how));
+    if (const auto how = contradiction(then, *standing)) {
+      ++found.different;
+      to.out << fmt::format("{} {}\n", neutralised(then.workspace), neutralised(*how));
+    } else if (const auto gone = (*standing)->stream.trimmed; gone > then.trimmed) {
+      ++found.trimmed;
+      to.out << fmt::format("{} holds what it held, but for events {} to {}, which retention has "
+                            "removed since, as the log tells\n",
+                            neutralised(then.workspace), then.trimmed.next().value, gone.value);
+    }
   }
-  return different;
+  return found;
 }
 
 std::string counted(std::size_t workspaces) {
@@ -125,32 +136,32 @@ int run_verify_checkpoint(const api_address& server, const config& local,
       && std::ranges::find(streams, what.workspace, &stream_mark::workspace) == streams.end())
     return refused({errc::not_found, fmt::format("the checkpoint of {} has no workspace \"{}\"",
                                                  iso8601(content.time), what.workspace)});
-  expected<std::size_t> different = 0;
+  expected<comparison> compared;
   if (what.offline) {
     const auto log = open_offline(local.values.log);
     if (!log)
       return refused(log.error());
     const auto from_log = [&](const stream_mark& then) { return ask_log(**log, then); };
-    different = compare(content, what.workspace, from_log, to);
+    compared = compare(content, what.workspace, from_log, to);
     if (const auto alone = no_server_on(local.values.log.directory); !alone)
       return refused(alone.error());
   } else {
     api_client client{server};
     const auto from_server = [&](const stream_mark& then) { return ask_server(client, then); };
-    different = compare(content, what.workspace, from_server, to);
+    compared = compare(content, what.workspace, from_server, to);
   }
-  if (!different)
-    return what.offline ? refused(different.error())
-                        : report_failure(different.error(), server, to);
-  if (*different > 0) {
+  if (!compared)
+    return what.offline ? refused(compared.error()) : report_failure(compared.error(), server, to);
+  if (compared->different > 0) {
     to.err << fmt::format("{} of the checkpoint of {} {} what was there then\n",
-                          counted(*different), iso8601(content.time),
-                          *different == 1 ? "does not hold" : "do not hold");
+                          counted(compared->different), iso8601(content.time),
+                          compared->different == 1 ? "does not hold" : "do not hold");
     return exit_failed;
   }
-  to.out << fmt::format("{} as at {}: nothing was altered, removed or cut off\n",
+  to.out << fmt::format("{} as at {}: nothing was altered{} or cut off{}\n",
                         what.workspace.empty() ? counted(streams.size()) : what.workspace,
-                        iso8601(content.time));
+                        iso8601(content.time), compared->trimmed > 0 ? "" : ", removed",
+                        compared->trimmed > 0 ? ", nothing removed but by retention" : "");
   if (!what.offline)
     to.err << "So says the server itself. To prove it, verify a copy of its data directory with "
               "--offline.\n";

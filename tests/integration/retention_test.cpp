@@ -315,3 +315,26 @@ SCENARIO("a workspace whose queue is never empty is trimmed too, and what is lef
     CHECK(string_or(events.back(), "type") == "turn.completed");
   }
 }
+
+SCENARIO(
+  "a checkpoint from before a removal still holds, and says what retention has taken since") {
+  scene stage(keeping({}));
+  stage.run("w", "ECHO one");
+  stage.run("w", "ECHO two");
+  stage.run("w", "ECHO three");
+  const auto file = stage.server.path("checkpoint.json");
+  REQUIRE(run_command(stage, "checkpoint -o " + file).code == 0);
+  http_call call;
+  call.method = "PATCH";
+  call.path = "/api/v1/workspaces/w";
+  call.body = R"({"retain":{"turns":2}})";
+  REQUIRE(stage.client.send(call).status == 200);
+  REQUIRE(poll_until([&] { return turns_of(stage) == 2; }));
+  const auto asked = run_command(stage, "verify --checkpoint " + file);
+  INFO(asked.out);
+  CHECK(asked.code == 0);
+  const auto last = first_of(stage) - 1;
+  CHECK_THAT(asked.out, Catch::Contains("w holds what it held, but for events 1 to "
+                                        + std::to_string(last) + ", which retention has removed")
+                          && Catch::Contains("nothing removed but by retention"));
+}
