@@ -49,6 +49,8 @@ struct webhooks_state {
   std::optional<delivery_places> places;
   std::uint64_t last_delivery = 0;
   alarm<steady::time_point> next_tick;
+  bool looking = false; // at all of them: the soonest of their ticks is sent for at the end
+  std::optional<steady::time_point> soonest;
   std::minstd_rand random{std::random_device{}()};
 
   void start() {
@@ -116,11 +118,15 @@ struct webhooks_state {
   void on_tick(std::uint64_t number) {
     if (!next_tick.rings(number))
       return;
+    looking = true;
     for (auto& [key, each] : hooks) {
       advance(key);
       record(key, each);
     }
     call_waiting();
+    looking = false;
+    if (const auto when = std::exchange(soonest, std::nullopt))
+      wake(*when);
   }
 
   /// Lets those begin that waited for a place.
@@ -331,6 +337,10 @@ struct webhooks_state {
 
   /// A tick at `when`, or before.
   void wake(steady::time_point when) {
+    if (looking) {
+      soonest = std::min(soonest.value_or(when), when);
+      return;
+    }
     const auto number = next_tick.set(when);
     if (!number)
       return;
