@@ -62,13 +62,16 @@ expected<std::string> parse_consumer_name(std::string_view text) {
   return name->str();
 }
 
+offset carried_over(const stream_info& stream, epoch from, offset at) {
+  const auto before = std::ranges::find(stream.past, from, &past_epoch::incarnation);
+  return before == stream.past.end() ? offset{} : std::min(at, before->last);
+}
+
 offset place_in(const stream_info& stream, const consumer& who) {
   if (who.incarnation == stream.incarnation)
     return std::max(who.at, stream.trimmed);
-  const auto before = std::ranges::find(stream.past, who.incarnation, &past_epoch::incarnation);
-  if (!who.push || before == stream.past.end())
-    return stream.trimmed;
-  return std::max(std::min(who.at, before->last), stream.trimmed);
+  const auto at = who.push ? carried_over(stream, who.incarnation, who.at) : offset{};
+  return std::max(at, stream.trimmed);
 }
 
 std::uint64_t lag_of(const consumer& who, const stream_info& stream) {

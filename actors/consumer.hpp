@@ -41,6 +41,10 @@ struct consumer {
 /// Errors: `invalid_argument`.
 expected<std::string> parse_consumer_name(std::string_view text);
 
+/// Where a webhook that was done up to `at` of the incarnation `from` goes on in a later one: a restored log
+/// has what it had at the time of its backup, and a workspace that was begun anew has nothing of it (0).
+[[nodiscard]] offset carried_over(const stream_info& stream, epoch from, offset at);
+
 /// The last event that `who` is not to get any more. A reader of another incarnation begins anew; a webhook
 /// goes on in a log that was restored, with the first event that was added after the restore at the latest.
 [[nodiscard]] offset place_in(const stream_info& stream, const consumer& who);

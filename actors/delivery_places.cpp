@@ -8,17 +8,17 @@ delivery_places::delivery_places(std::size_t quick, clock::duration patience)
   : quick_(std::max<std::size_t>(quick, 1)),
     patience_(patience) {}
 
-bool delivery_places::ask(const webhook_key& who, bool failing, clock::time_point now) {
+bool delivery_places::ask(const webhook_key& who, bool slow, clock::time_point now) {
   age(now);
-  auto& waiting = failing ? failing_ : healthy_;
-  if (waiting.order.empty() && room_for(failing))
+  auto& waiting = slow ? slow_line_ : quick_line_;
+  if (waiting.order.empty() && room_for(slow))
     return true;
   waiting.join(who);
   return false;
 }
 
-void delivery_places::begin(std::uint64_t delivery, bool failing, clock::time_point now) {
-  if (failing)
+void delivery_places::begin(std::uint64_t delivery, bool slow, clock::time_point now) {
+  if (slow)
     slow_.insert(delivery);
   else
     begun_.emplace(delivery, now);
@@ -31,16 +31,16 @@ void delivery_places::end(std::uint64_t delivery) {
 
 std::optional<webhook_key> delivery_places::next(clock::time_point now) {
   age(now);
-  for (const auto failing : {false, true}) {
-    auto& waiting = failing ? failing_ : healthy_;
-    if (!waiting.order.empty() && room_for(failing))
+  for (const auto slow : {false, true}) {
+    auto& waiting = slow ? slow_line_ : quick_line_;
+    if (!waiting.order.empty() && room_for(slow))
       return waiting.leave();
   }
   return std::nullopt;
 }
 
 std::optional<delivery_places::clock::time_point> delivery_places::next_change() const {
-  if (healthy_.order.empty() || begun_.empty() || slow_.size() >= quick_ * slow_per_quick)
+  if (quick_line_.order.empty() || begun_.empty() || slow_.size() >= quick_ * slow_per_quick)
     return std::nullopt;
   return begun_.begin()->second + patience_;
 }
@@ -54,8 +54,8 @@ void delivery_places::age(clock::time_point now) {
   }
 }
 
-bool delivery_places::room_for(bool failing) const {
-  return failing ? slow_.size() < quick_ * slow_per_quick / 2 : begun_.size() < quick_;
+bool delivery_places::room_for(bool slow) const {
+  return slow ? slow_.size() < quick_ * slow_per_quick / 2 : begun_.size() < quick_;
 }
 
 void delivery_places::line::join(const webhook_key& who) {

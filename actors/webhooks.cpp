@@ -155,8 +155,7 @@ struct webhooks_state {
       return wait(h, stream.error());
     watch(key.first, *stream);
     if (stream->incarnation != h.incarnation) { // the next life of the workspace, or a restored log
-      const auto before = std::ranges::find(stream->past, h.incarnation, &past_epoch::incarnation);
-      h.done = before == stream->past.end() ? offset{} : std::min(h.done, before->last);
+      h.done = carried_over(*stream, h.incarnation, h.done);
       h.incarnation = stream->incarnation;
       h.recorded = offset{};
       h.trouble = {};
